@@ -1,0 +1,305 @@
+// ilhash._core: what Python sees of the C++ core.
+//
+//   random.hpp    seeds, permutations without memory
+//   graph.*       signed graphs of one bit's training set, and their blocks
+//   mincut.*      exact min-cut of one block
+//   zstep.*       min-cuts in turn until nothing changes
+//   vector*       kernels over long arrays, one build per instruction set
+//
+// Inputs are never written; the GIL is released around all work.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "graph.hpp"
+#include "random.hpp"
+#include "vector.hpp"
+#include "zstep.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace ilhash;
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+template <class T>
+using WritableVector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using WritableMatrix = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> values) {
+  auto* const kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+template <class T>
+Rows<T> as_rows(const nb::ndarray<T, nb::ndim<2>, nb::device::cpu>& x) {
+  require(x.shape(1) <= 1 || x.stride(1) == 1, "the rows of a matrix must be contiguous");
+  require(x.shape(0) <= 1 || x.stride(0) >= 0, "the rows of a matrix must not be reversed");
+  return {x.data(), static_cast<size_t>(x.stride(0)), x.shape(0), x.shape(1)};
+}
+
+// ---------------------------------------------------------------------------------------------- drawing points
+
+auto permuted(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
+  require(start <= n && count <= n - start, "start + count must not exceed n");
+  std::vector<int64_t> out(count);
+  {
+    nb::gil_scoped_release release;
+    const Permutation permutation(n, seed);
+    for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(permutation(start + i));
+  }
+  return to_numpy(std::move(out));
+}
+
+// Points in the order of a seeded permutation, each followed by those of its neighbours that have not come yet;
+// points without neighbours are left out. Stops after `count` points.
+auto neighbourhood_order(Vector<int64_t> row_begin, Vector<int32_t> columns, uint64_t seed, uint64_t count) {
+  const uint64_t n = row_begin.shape(0) - 1;
+  std::vector<int64_t> out;
+  {
+    nb::gil_scoped_release release;
+    const Permutation permutation(n, seed);
+    std::vector<bool> taken(n, false);
+    const auto take = [&](int64_t point) {
+      if (taken[point] || out.size() >= count) return;
+      taken[point] = true;
+      out.push_back(point);
+    };
+    for (uint64_t i = 0; i < n && out.size() < count; ++i) {
+      const uint64_t centre = permutation(i);
+      if (row_begin(centre) == row_begin(centre + 1)) continue;
+      take(static_cast<int64_t>(centre));
+      for (int64_t a = row_begin(centre); a < row_begin(centre + 1); ++a) take(columns(a));
+    }
+  }
+  return to_numpy(std::move(out));
+}
+
+// ---------------------------------------------------------------------------------------------- graphs
+
+SignedGraph from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
+                         uint64_t seed) {
+  nb::gil_scoped_release release;
+  require(std::all_of(class_sizes.begin(), class_sizes.end(), [](uint32_t s) { return s > 0; }),
+          "class sizes must be positive");
+  return graph_from_classes(class_sizes, similar, dissimilar, seed);
+}
+
+SignedGraph from_label_sets(Vector<uint32_t> row_begin, Vector<uint32_t> labels, uint32_t n_labels, uint32_t similar,
+                            uint32_t dissimilar, uint64_t seed) {
+  nb::gil_scoped_release release;
+  require(row_begin.shape(0) > 0, "row_begin must have one entry more than there are rows");
+  const auto n = static_cast<uint32_t>(row_begin.shape(0) - 1);
+  require(row_begin(n) == labels.shape(0), "row_begin must end at the number of labels");
+  for (size_t i = 0; i < labels.shape(0); ++i) require(labels(i) < n_labels, "a label is out of range");
+  return graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
+}
+
+SignedGraph from_neighbours(nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> neighbours,
+                            uint32_t dissimilar, uint64_t seed) {
+  nb::gil_scoped_release release;
+  const auto n = static_cast<uint32_t>(neighbours.shape(0)), k = static_cast<uint32_t>(neighbours.shape(1));
+  require(k < n, "there must be fewer neighbours than points");
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t j = 0; j < k; ++j)
+      require(neighbours(i, j) < n && neighbours(i, j) != i, "a neighbour must be another point of the set");
+  return graph_from_neighbours(neighbours.data(), n, k, dissimilar, seed);
+}
+
+SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<double> couplings) {
+  nb::gil_scoped_release release;
+  require(row_begin.shape(0) > 0, "row_begin must have one entry more than there are rows");
+  const auto n = static_cast<uint32_t>(row_begin.shape(0) - 1);
+  require(row_begin(n) == columns.shape(0) && columns.shape(0) == couplings.shape(0),
+          "row_begin, columns and couplings must agree in length");
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t a = row_begin(i); a < row_begin(i + 1); ++a) {
+      require(columns(a) < n && columns(a) != i, "a column must be another point of the graph");
+      require(a == row_begin(i) || columns(a - 1) < columns(a), "columns must be sorted and distinct in each row");
+      require(std::isfinite(couplings(a)) && couplings(a) != 0, "couplings must be finite and not zero");
+    }
+  return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
+}
+
+auto graph_triplets(const SignedGraph& graph) {
+  std::vector<uint32_t> source, target;
+  std::vector<double> coupling;
+  {
+    nb::gil_scoped_release release;
+    for (const bool attracts : {true, false}) {
+      const Arcs& arcs = attracts ? graph.attract : graph.repel;
+      for (uint32_t n = 0; n < graph.n; ++n)
+        for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a) {
+          source.push_back(n);
+          target.push_back(arcs.target[a]);
+          coupling.push_back((attracts ? 1.0 : -1.0) * (graph.weighted ? arcs.weight[a] : 1.0));
+        }
+    }
+  }
+  return nb::make_tuple(to_numpy(std::move(source)), to_numpy(std::move(target)), to_numpy(std::move(coupling)));
+}
+
+auto graph_degrees(const SignedGraph& graph) {
+  std::vector<uint32_t> degree(graph.n);
+  for (uint32_t n = 0; n < graph.n; ++n)
+    degree[n] = graph.attract.end[n] - graph.attract.begin[n] + graph.repel.end[n] - graph.repel.begin[n];
+  return to_numpy(std::move(degree));
+}
+
+auto grown_blocks(const SignedGraph& graph) {
+  std::vector<uint32_t> block;
+  {
+    nb::gil_scoped_release release;
+    block = grow_blocks(graph);
+  }
+  return to_numpy(std::move(block));
+}
+
+// ---------------------------------------------------------------------------------------------- z-step
+
+nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed, bool shuffle_blocks,
+                   uint32_t max_sweeps, std::optional<Vector<double>> field) {
+  require(start.shape(0) == graph.n, "start must have one value per point");
+  require(!field || field->shape(0) == graph.n, "field must have one value per point");
+  std::vector<int8_t> z(start.data(), start.data() + graph.n);
+  ZStepResult result;
+  {
+    nb::gil_scoped_release release;
+    for (const int8_t bit : z) require(bit == 1 || bit == -1, "start must hold -1 and +1 only");
+    for (uint32_t n = 0; field && n < graph.n; ++n) require(std::isfinite((*field)(n)), "field must be finite");
+    ZStepOptions options;
+    options.seed = seed;
+    options.shuffle_blocks = shuffle_blocks;
+    options.max_sweeps = max_sweeps;
+    options.field = field ? field->data() : nullptr;
+    result = alternate(graph, graph.block.empty() ? grow_blocks(graph) : graph.block, options, z.data());
+  }
+  return nb::make_tuple(to_numpy(std::move(z)), to_numpy(std::move(result.energies)), result.n_blocks,
+                        result.converged);
+}
+
+// ---------------------------------------------------------------------------------------------- vectors
+
+template <class T, auto kernel>
+auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> columns, Vector<double> origin,
+            WritableMatrix<float> out) {
+  const Rows<const T> from = as_rows<const T>(x);
+  const Rows<float> to = as_rows<float>(out);
+  require(to.n_rows == rows.shape(0), "out must have one row per drawn row");
+  require(to.n_columns == (columns ? columns->shape(0) : from.n_columns), "out must have one column per feature");
+  require(origin.shape(0) == to.n_columns, "origin must have one value per column of out");
+  std::vector<double> sum(to.n_columns, 0.0), squares(to.n_columns, 0.0);
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < rows.shape(0); ++i)
+      require(rows(i) >= 0 && static_cast<size_t>(rows(i)) < from.n_rows, "a drawn row is out of range");
+    for (size_t j = 0; columns && j < columns->shape(0); ++j)
+      require((*columns)(j) >= 0 && static_cast<size_t>((*columns)(j)) < from.n_columns, "a feature is out of range");
+    (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to, sum.data(),
+                               squares.data());
+  }
+  return nb::make_tuple(to_numpy(std::move(sum)), to_numpy(std::move(squares)));
+}
+
+void rescale(WritableMatrix<float> x, Vector<float> shift, Vector<float> factor) {
+  const Rows<float> rows = as_rows<float>(x);
+  require(shift.shape(0) == rows.n_columns && factor.shape(0) == rows.n_columns, "one shift and factor per column");
+  nb::gil_scoped_release release;
+  vector_kernels().rescale(rows, shift.data(), factor.data());
+}
+
+double hinge(Vector<float> f, Vector<float> y, WritableVector<float> slack, WritableVector<float> pull,
+             WritableVector<uint8_t> active) {
+  const size_t n = f.shape(0);
+  require(y.shape(0) == n && slack.shape(0) == n && pull.shape(0) == n && active.shape(0) == n, "lengths differ");
+  nb::gil_scoped_release release;
+  return vector_kernels().hinge(f.data(), y.data(), n, slack.data(), pull.data(), active.data());
+}
+
+nb::tuple hinge_slope(Vector<float> slack, Vector<float> y, Vector<float> direction, float t) {
+  const size_t n = slack.shape(0);
+  require(y.shape(0) == n && direction.shape(0) == n, "lengths differ");
+  double slope = 0, curvature = 0;
+  {
+    nb::gil_scoped_release release;
+    vector_kernels().hinge_slope(slack.data(), y.data(), direction.data(), n, t, &slope, &curvature);
+  }
+  return nb::make_tuple(slope, curvature);
+}
+
+void project_subsets(Matrix<float> x, nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> weights,
+                     nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> columns,
+                     Vector<float> bias, WritableMatrix<float> out) {
+  const Rows<const float> from = as_rows<const float>(x);
+  const Rows<float> to = as_rows<float>(out);
+  const size_t n_bits = weights.shape(0), d = weights.shape(1);
+  require(columns.shape(0) == n_bits && columns.shape(1) == d && bias.shape(0) == n_bits, "shapes differ");
+  require(to.n_rows == from.n_rows && to.n_columns == n_bits, "out must have one row per row of x, one column per bit");
+  nb::gil_scoped_release release;
+  for (size_t i = 0; i < n_bits * d; ++i)
+    require(columns.data()[i] >= 0 && static_cast<size_t>(columns.data()[i]) < from.n_columns,
+            "a feature is out of range");
+  std::vector<float> tile(from.n_columns * kProjectTile, 0.0f);
+  vector_kernels().project_subsets(from, weights.data(), columns.data(), bias.data(), n_bits, d, tile.data(), to);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core of ilhash: signed graphs, alternating min-cut, vector kernels.";
+  m.def("simd", [] { return std::string(vector_level()); }, "The instruction set in use.");
+  m.def("permuted", &permuted, "n"_a, "seed"_a, "start"_a, "count"_a,
+        "Entries start .. start + count of a seeded permutation of 0 .. n-1, in constant memory.");
+  m.def("neighbourhood_order", &neighbourhood_order, "row_begin"_a, "columns"_a, "seed"_a, "count"_a,
+        "Points in a seeded order, each followed by its neighbours that have not come yet.");
+
+  nb::class_<SignedGraph>(m, "SignedGraph", "Couplings between the points of one training set, by sign.")
+      .def_static("from_classes", &from_classes, "class_sizes"_a, "similar"_a, "dissimilar"_a, "seed"_a)
+      .def_static("from_label_sets", &from_label_sets, "row_begin"_a, "labels"_a, "n_labels"_a, "similar"_a,
+                  "dissimilar"_a, "seed"_a)
+      .def_static("from_neighbours", &from_neighbours, "neighbours"_a, "dissimilar"_a, "seed"_a)
+      .def_static("from_couplings", &from_couplings, "row_begin"_a, "columns"_a, "couplings"_a)
+      .def_prop_ro("n_points", [](const SignedGraph& g) { return g.n; })
+      .def_prop_ro("n_attract", [](const SignedGraph& g) { return g.attract.count(); })
+      .def_prop_ro("n_repel", [](const SignedGraph& g) { return g.repel.count(); })
+      .def_prop_ro("weighted", [](const SignedGraph& g) { return g.weighted; })
+      .def("triplets", &graph_triplets, "All arcs: source, target, coupling.")
+      .def("degrees", &graph_degrees, "Number of arcs at each point.")
+      .def("grown_blocks", &grown_blocks, "Block of each point, by breadth-first growth.");
+
+  m.def("minimise", &minimise, "graph"_a, "start"_a, "seed"_a, "shuffle_blocks"_a, "max_sweeps"_a,
+        "field"_a.none() = nb::none(), "z-step: (z, energy at the start and after each sweep, blocks, converged).");
+
+  m.def("gather_f32", &gather<float, &VectorKernels::gather_f32>, "x"_a.noconvert(), "rows"_a, "columns"_a.none(),
+        "origin"_a, "out"_a.noconvert());
+  m.def("gather_f64", &gather<double, &VectorKernels::gather_f64>, "x"_a.noconvert(), "rows"_a, "columns"_a.none(),
+        "origin"_a, "out"_a.noconvert());
+  m.def("gather_u8", &gather<uint8_t, &VectorKernels::gather_u8>, "x"_a.noconvert(), "rows"_a, "columns"_a.none(),
+        "origin"_a, "out"_a.noconvert());
+  m.def("rescale", &rescale, "x"_a.noconvert(), "shift"_a, "factor"_a);
+  m.def("hinge", &hinge, "f"_a, "y"_a, "slack"_a.noconvert(), "pull"_a.noconvert(), "active"_a.noconvert());
+  m.def("hinge_slope", &hinge_slope, "slack"_a, "y"_a, "direction"_a, "t"_a);
+  m.def("project_subsets", &project_subsets, "x"_a.noconvert(), "weights"_a, "columns"_a, "bias"_a,
+        "out"_a.noconvert());
+}

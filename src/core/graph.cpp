@@ -1,0 +1,279 @@
+#include "graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "random.hpp"
+
+namespace ilhash {
+namespace {
+
+constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
+
+void refuse_too_many_arcs(uint64_t arcs) {
+  if (arcs >= kNobody) throw std::length_error("a graph of one bit must have fewer than 2^32 arcs");
+}
+
+// `k` distinct draws out of `pool` candidates by rejection; stamp[m] == n says that m is taken. Branch-free in the
+// loop: a refused draw is overwritten by the next.
+template <class Candidate>
+void draw_distinct(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, uint32_t* stamp, Random& random,
+                   uint32_t* out) {
+  uint32_t taken = 0;
+  const auto offer = [&](uint32_t draw) {
+    const uint32_t m = candidate(draw);
+    out[taken] = m;
+    taken += stamp[m] != n;
+    stamp[m] = n;
+  };
+  uint32_t first, second;
+  while (taken + 1 < k) {
+    random.below_twice(pool, first, second);
+    offer(first);
+    offer(second);
+  }
+  while (taken < k) offer(random.below(pool));
+}
+
+// The first `k` of a random order of `items`, in place.
+void partial_shuffle(std::vector<uint32_t>& items, uint32_t k, Random& random) {
+  for (uint32_t i = 0; i < k; ++i) {
+    const uint32_t j = i + random.below(static_cast<uint32_t>(items.size()) - i);
+    std::swap(items[i], items[j]);
+  }
+}
+
+// The union of everybody's choices as symmetric arcs, in one pass: when row n is reached it already holds the
+// m < n that chose n, so a second mention is seen there. Pairs that are arcs of `exclude` are left out.
+Arcs symmetrise(const Choices& choices, uint32_t n_points, bool with_reverse, const Arcs* exclude) {
+  Arcs arcs;
+  std::vector<uint64_t> room(n_points, 0);
+  const size_t n_choices = choices.begin[n_points];
+  for (size_t i = 0; i < n_choices; ++i) ++room[choices.chosen[i]];
+  uint64_t total = 0;
+  arcs.begin.resize(n_points + size_t{1});
+  for (uint32_t n = 0; n < n_points; ++n) {
+    arcs.begin[n] = static_cast<uint32_t>(total);
+    total += room[n] + (choices.begin[n + 1] - choices.begin[n]);
+    refuse_too_many_arcs(total);
+  }
+  arcs.begin[n_points] = static_cast<uint32_t>(total);
+  arcs.end.assign(arcs.begin.begin(), arcs.begin.end() - 1);
+  arcs.target = Buffer<uint32_t>(total);
+  if (with_reverse) arcs.reverse = Buffer<uint32_t>(total);
+
+  std::vector<uint32_t> seen_by(n_points, kNobody);
+  uint32_t* const end = arcs.end.data();
+  uint32_t* const target = arcs.target.data();
+  uint32_t* const reverse = arcs.reverse.data();
+  for (uint32_t n = 0; n < n_points; ++n) {
+    for (uint32_t a = arcs.begin[n]; a < end[n]; ++a) seen_by[target[a]] = n;
+    if (exclude)
+      for (uint32_t a = exclude->begin[n]; a < exclude->end[n]; ++a) seen_by[exclude->target[a]] = n;
+    for (uint32_t i = choices.begin[n]; i < choices.begin[n + 1]; ++i) {
+      const uint32_t m = choices.chosen[i];
+      if (seen_by[m] == n) continue;
+      const uint32_t there = end[n]++, back = end[m]++;
+      target[there] = m;
+      target[back] = n;
+      if (with_reverse) {
+        reverse[there] = back;
+        reverse[back] = there;
+      }
+    }
+  }
+  return arcs;
+}
+
+SignedGraph graph_from_choices(const Choices& similar, const Choices& dissimilar, uint32_t n, bool may_conflict) {
+  SignedGraph graph;
+  graph.n = n;
+  graph.attract = symmetrise(similar, n, true, nullptr);
+  graph.repel = symmetrise(dissimilar, n, false, may_conflict ? &graph.attract : nullptr);
+  return graph;
+}
+
+void open_row(Choices& choices, uint64_t& total, uint32_t k) {
+  choices.begin.push_back(static_cast<uint32_t>(total));
+  total += k;
+  refuse_too_many_arcs(total);
+}
+
+}  // namespace
+
+size_t Arcs::count() const {
+  size_t total = 0;
+  for (size_t n = 0; n < end.size(); ++n) total += end[n] - begin[n];
+  return total;
+}
+
+SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
+                               uint64_t seed) {
+  const uint32_t n_points = std::accumulate(class_sizes.begin(), class_sizes.end(), uint32_t{0});
+  Choices same, other;
+  uint64_t same_total = 0, other_total = 0;
+  std::vector<uint32_t> block;
+  block.reserve(n_points);
+  for (uint32_t c = 0; c < class_sizes.size(); ++c)
+    for (uint32_t i = 0; i < class_sizes[c]; ++i) {
+      open_row(same, same_total, std::min(similar, class_sizes[c] - 1));
+      open_row(other, other_total, std::min(dissimilar, n_points - class_sizes[c]));
+      block.push_back(c);
+    }
+  open_row(same, same_total, 0);
+  open_row(other, other_total, 0);
+  same.chosen = Buffer<uint32_t>(same_total);
+  other.chosen = Buffer<uint32_t>(other_total);
+
+  Random random(seed);
+  std::vector<uint32_t> stamp(n_points, kNobody);
+  uint32_t first = 0;
+  for (const uint32_t size : class_sizes) {
+    const uint32_t others = n_points - size;
+    const auto own = [first](uint32_t draw) { return first + draw; };
+    const auto outside = [first, size](uint32_t draw) { return draw < first ? draw : draw + size; };
+    for (uint32_t n = first; n < first + size; ++n) {
+      stamp[n] = n;
+      draw_distinct(n, same.begin[n + 1] - same.begin[n], size, own, stamp.data(), random,
+                    same.chosen.data() + same.begin[n]);
+      draw_distinct(n, other.begin[n + 1] - other.begin[n], others, outside, stamp.data(), random,
+                    other.chosen.data() + other.begin[n]);
+    }
+    first += size;
+  }
+  SignedGraph graph = graph_from_choices(same, other, n_points, false);
+  graph.block = std::move(block);
+  return graph;
+}
+
+SignedGraph graph_from_label_sets(const uint32_t* row_begin, const uint32_t* labels, uint32_t n, uint32_t n_labels,
+                                  uint32_t similar, uint32_t dissimilar, uint64_t seed) {
+  std::vector<std::vector<uint32_t>> members(n_labels);
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a) members[labels[a]].push_back(i);
+
+  Random random(seed);
+  Choices same, other;
+  std::vector<uint32_t> same_chosen, other_chosen, stamp(n, kNobody), sharing, apart;
+  uint64_t same_total = 0, other_total = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    sharing.clear();
+    apart.clear();
+    stamp[i] = i;
+    for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a)
+      for (const uint32_t m : members[labels[a]])
+        if (stamp[m] != i) {
+          stamp[m] = i;
+          sharing.push_back(m);
+        }
+    for (uint32_t m = 0; m < n; ++m)
+      if (stamp[m] != i) apart.push_back(m);
+    const uint32_t n_same = std::min<uint32_t>(similar, static_cast<uint32_t>(sharing.size()));
+    const uint32_t n_other = std::min<uint32_t>(dissimilar, static_cast<uint32_t>(apart.size()));
+    partial_shuffle(sharing, n_same, random);
+    partial_shuffle(apart, n_other, random);
+    open_row(same, same_total, n_same);
+    open_row(other, other_total, n_other);
+    same_chosen.insert(same_chosen.end(), sharing.begin(), sharing.begin() + n_same);
+    other_chosen.insert(other_chosen.end(), apart.begin(), apart.begin() + n_other);
+  }
+  open_row(same, same_total, 0);
+  open_row(other, other_total, 0);
+  same.chosen = Buffer<uint32_t>(same_total);
+  other.chosen = Buffer<uint32_t>(other_total);
+  std::copy(same_chosen.begin(), same_chosen.end(), same.chosen.data());
+  std::copy(other_chosen.begin(), other_chosen.end(), other.chosen.data());
+  return graph_from_choices(same, other, n, false);
+}
+
+SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32_t k, uint32_t dissimilar,
+                                  uint64_t seed) {
+  Choices same, other;
+  uint64_t same_total = 0, other_total = 0;
+  const uint32_t n_other = std::min(dissimilar, n - 1 - k);
+  for (uint32_t i = 0; i < n; ++i) {
+    open_row(same, same_total, k);
+    open_row(other, other_total, n_other);
+  }
+  open_row(same, same_total, 0);
+  open_row(other, other_total, 0);
+  same.chosen = Buffer<uint32_t>(same_total);
+  other.chosen = Buffer<uint32_t>(other_total);
+  std::copy(neighbours, neighbours + same_total, same.chosen.data());
+
+  Random random(seed);
+  std::vector<uint32_t> stamp(n, kNobody);
+  for (uint32_t i = 0; i < n; ++i) {
+    stamp[i] = i;
+    for (uint32_t a = same.begin[i]; a < same.begin[i + 1]; ++a) stamp[same.chosen[a]] = i;
+    draw_distinct(i, n_other, n, [](uint32_t draw) { return draw; }, stamp.data(), random,
+                  other.chosen.data() + other.begin[i]);
+  }
+  return graph_from_choices(same, other, n, true);
+}
+
+SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
+                                 uint32_t n) {
+  SignedGraph graph;
+  graph.n = n;
+  graph.weighted = true;
+  const uint32_t n_arcs = row_begin[n];
+  const size_t n_attract = std::count_if(couplings, couplings + n_arcs, [](double w) { return w > 0; });
+  const size_t counts[2] = {n_attract, n_arcs - n_attract};
+  Arcs* const sides[2] = {&graph.attract, &graph.repel};
+  for (int s = 0; s < 2; ++s) {
+    sides[s]->begin.resize(n + size_t{1});
+    sides[s]->end.resize(n);
+    sides[s]->target = Buffer<uint32_t>(counts[s]);
+    sides[s]->weight = Buffer<double>(counts[s]);
+  }
+  graph.attract.reverse = Buffer<uint32_t>(n_attract);
+
+  uint32_t filled[2] = {0, 0};
+  for (uint32_t i = 0; i < n; ++i) {
+    for (int s = 0; s < 2; ++s) sides[s]->begin[i] = filled[s];
+    for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a) {
+      const int s = couplings[a] > 0 ? 0 : 1;
+      sides[s]->target[filled[s]] = columns[a];
+      sides[s]->weight[filled[s]++] = std::abs(couplings[a]);
+    }
+    for (int s = 0; s < 2; ++s) sides[s]->end[i] = filled[s];
+  }
+  for (int s = 0; s < 2; ++s) sides[s]->begin[n] = filled[s];
+  // Rows are visited in ascending order and columns are sorted, so the arcs into j are met in the order of row j.
+  std::vector<uint32_t> cursor(graph.attract.begin.begin(), graph.attract.begin.end() - 1);
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t a = graph.attract.begin[i]; a < graph.attract.end[i]; ++a)
+      graph.attract.reverse[a] = cursor[graph.attract.target[a]]++;
+  return graph;
+}
+
+std::vector<uint32_t> grow_blocks(const SignedGraph& graph) {
+  std::vector<uint32_t> block(graph.n, kNobody), repelled_by(graph.n, kNobody), queue(graph.n);
+  uint32_t current = 0;
+  for (uint32_t start = 0; start < graph.n; ++start) {
+    if (block[start] != kNobody) continue;
+    uint32_t head = 0, tail = 0;
+    const auto join = [&](uint32_t i) {
+      block[i] = current;
+      queue[tail++] = i;
+      for (uint32_t a = graph.repel.begin[i]; a < graph.repel.end[i]; ++a)
+        repelled_by[graph.repel.target[a]] = current;
+    };
+    join(start);
+    while (head < tail) {
+      const uint32_t i = queue[head++];
+      for (uint32_t a = graph.attract.begin[i]; a < graph.attract.end[i]; ++a) {
+        const uint32_t j = graph.attract.target[a];
+        if (block[j] == kNobody && repelled_by[j] != current) join(j);
+      }
+    }
+    ++current;
+  }
+  return block;
+}
+
+}  // namespace ilhash

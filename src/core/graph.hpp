@@ -1,0 +1,76 @@
+// A symmetric signed graph over N points: the couplings w_nm = -a_nm of the single-bit objective E(z) = z'Az.
+// Attracting arcs (w > 0) want equal bits, repelling arcs (w < 0) want different ones; they are kept apart because
+// the z-step treats them differently: min-cut runs on attracting arcs inside a block, everything else is a field.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ilhash {
+
+// An array that is not zeroed on allocation: graphs are large, short-lived and written in full.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t n) : data_(new T[n]), size_(n) {}
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  std::unique_ptr<T[]> data_;
+  size_t size_ = 0;
+};
+
+// Arcs by source: those of point n are [begin[n], end[n]). Rows may have slack behind them.
+struct Arcs {
+  std::vector<uint32_t> begin, end;
+  Buffer<uint32_t> target;
+  Buffer<uint32_t> reverse;  // where the opposite arc stands; only attracting arcs carry flow, so only they need it
+  Buffer<double> weight;     // |w_nm|; only in weighted graphs
+
+  size_t count() const;
+};
+
+struct SignedGraph {
+  uint32_t n = 0;
+  bool weighted = false;  // otherwise every coupling is +1 or -1
+  Arcs attract, repel;
+  std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
+};
+
+// For each row the chosen partners: those of row n are chosen[begin[n]] .. chosen[begin[n + 1] - 1], all distinct, not n.
+struct Choices {
+  std::vector<uint32_t> begin;
+  Buffer<uint32_t> chosen;
+};
+
+// Points are sorted by class. Every point chooses `similar` others of its class and `dissimilar` of the other
+// classes without replacement, or all of them where there are fewer; a choice by either end makes an edge.
+SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
+                               uint64_t seed);
+
+// Points with several labels each (rows of a CSR matrix): sharing one label makes two points similar.
+SignedGraph graph_from_label_sets(const uint32_t* row_begin, const uint32_t* labels, uint32_t n, uint32_t n_labels,
+                                  uint32_t similar, uint32_t dissimilar, uint64_t seed);
+
+// Every point comes with its similar partners, in rows of k, and draws `dissimilar` others at random among the
+// rest; where one end calls a pair similar, the other end's draw of it as dissimilar is dropped.
+SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32_t k, uint32_t dissimilar,
+                                  uint64_t seed);
+
+// A symmetric CSR matrix of real couplings with sorted columns, an empty diagonal and both halves present.
+SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
+                                 uint32_t n);
+
+// Greedy blocks without repelling arcs inside: grow by breadth-first search over attracting arcs from the first
+// point that is not taken, passing over points that repel a member (Lin et al. 2014, with search instead of one
+// point's neighbours: on label graphs it recovers the classes).
+std::vector<uint32_t> grow_blocks(const SignedGraph& graph);
+
+}  // namespace ilhash

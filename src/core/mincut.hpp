@@ -1,0 +1,41 @@
+// Exact minimum cut inside one block, by a pseudoflow in waves.
+//
+// The block's problem: minimise  -sum_n d_n z_n - sum_{n<m} w_nm z_n z_m  over z in {-1,+1}, all w_nm >= 0.
+// Points with d_n > 0 hold excess, points with d_n < 0 a deficit, and w_nm is the capacity between n and m in either
+// direction. We push excess towards deficits until one side is used up or cut off; the points that can no longer reach
+// a deficit then form the side of +1. First every excess is cancelled against deficits one arc away, which settles
+// most of it on dense graphs; then waves follow: distances to the deficits by breadth-first search, and pushes from
+// the farthest point inwards, each along arcs that come one step closer.
+//
+// Flows are kept between calls. When the field d changes, what remains is d minus the net flow that already left the
+// point, so the next cut of the same block starts warm.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "graph.hpp"
+
+namespace ilhash {
+
+// The arcs that carry flow: attracting arcs with both ends in one block, [begin[n], end[n]) of point n.
+// Capacity is int8_t for unit weights, when an arc and its reverse always hold 2 together, or int64_t.
+template <class Capacity, class Flow>
+struct FlowNetwork {
+  const uint32_t* begin;
+  const uint32_t* end;
+  const uint32_t* target;
+  const uint32_t* reverse;
+  std::vector<Capacity> residual;
+  std::vector<Flow> excess;     // of the block at hand: d minus what has flowed out
+  std::vector<int32_t> to_deficit;  // arcs on the shortest way to a deficit, kCutOff if there is none
+  std::vector<uint32_t> queue;
+};
+
+constexpr int32_t kCutOff = -1;
+
+enum class Cut { kAllPlus, kAllMinus, kMixed };  // kMixed: a point is +1 exactly where to_deficit is kCutOff
+
+template <class Capacity, class Flow>
+Cut cut_block(FlowNetwork<Capacity, Flow>& net, const uint32_t* points, uint32_t n_points);
+
+}  // namespace ilhash

@@ -1,0 +1,260 @@
+#include "zstep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "mincut.hpp"
+#include "random.hpp"
+
+namespace ilhash {
+namespace {
+
+struct Blocks {
+  std::vector<uint32_t> of;      // block of each point
+  std::vector<uint32_t> begin;   // points of block c: points[begin[c]] .. points[begin[c + 1] - 1]
+  std::vector<uint32_t> points;
+
+  explicit Blocks(const std::vector<uint32_t>& block) : of(block), points(block.size()) {
+    const uint32_t n_blocks = of.empty() ? 0 : *std::max_element(of.begin(), of.end()) + 1;
+    begin.assign(n_blocks + size_t{1}, 0);
+    for (const uint32_t c : of) ++begin[c + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+    for (uint32_t n = 0; n < of.size(); ++n) points[next[of[n]]++] = n;
+  }
+  uint32_t count() const { return static_cast<uint32_t>(begin.size()) - 1; }
+  uint32_t size(uint32_t c) const { return begin[c + 1] - begin[c]; }
+  const uint32_t* of_block(uint32_t c) const { return points.data() + begin[c]; }
+};
+
+// Attracting arcs with those that stay inside the block first: [begin, inside_end) then [inside_end, end).
+struct SplitArcs {
+  const uint32_t* begin;
+  const uint32_t* end;
+  const uint32_t* inside_end;
+  const uint32_t* target;
+  const uint32_t* reverse;
+  const double* weight;
+
+  std::vector<uint32_t> own_inside_end;
+  Buffer<uint32_t> own_target, own_reverse;
+  Buffer<double> own_weight;
+};
+
+SplitArcs split_by_block(const SignedGraph& graph, const std::vector<uint32_t>& block) {
+  const Arcs& arcs = graph.attract;
+  SplitArcs split{};
+  split.begin = arcs.begin.data();
+  split.end = arcs.end.data();
+  const size_t capacity = arcs.begin[graph.n];
+  Buffer<uint32_t> moved_to(capacity);
+  split.own_inside_end.resize(graph.n);
+  split.own_target = Buffer<uint32_t>(capacity);
+  split.own_reverse = Buffer<uint32_t>(capacity);
+  if (graph.weighted) split.own_weight = Buffer<double>(capacity);
+  for (uint32_t n = 0; n < graph.n; ++n) {
+    uint32_t slot = arcs.begin[n];
+    for (const bool inside : {true, false}) {
+      for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a)
+        if ((block[arcs.target[a]] == block[n]) == inside) moved_to[a] = slot++;
+      if (inside) split.own_inside_end[n] = slot;
+    }
+  }
+  for (uint32_t n = 0; n < graph.n; ++n)
+    for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a) {
+      split.own_target[moved_to[a]] = arcs.target[a];
+      split.own_reverse[moved_to[a]] = moved_to[arcs.reverse[a]];
+      if (graph.weighted) split.own_weight[moved_to[a]] = arcs.weight[a];
+    }
+  split.inside_end = split.own_inside_end.data();
+  split.target = split.own_target.data();
+  split.reverse = split.own_reverse.data();
+  split.weight = split.own_weight.data();
+  return split;
+}
+
+// Where the graph came with its blocks, no attracting arc leaves one and nothing needs to be moved.
+SplitArcs keep_as_is(const SignedGraph& graph) {
+  SplitArcs split{};
+  split.begin = graph.attract.begin.data();
+  split.end = split.inside_end = graph.attract.end.data();
+  split.target = graph.attract.target.data();
+  split.reverse = graph.attract.reverse.data();
+  split.weight = graph.attract.weight.data();
+  return split;
+}
+
+// Real couplings as integers: the finest power of two for which the sum of all of them stays below 2^61. Flows are
+// then exact, the min-cut ends, and couplings that are integers (or any dyadic numbers) lose nothing.
+double fixed_point_unit(const SignedGraph& graph, const double* field) {
+  double total = 0;
+  for (const Arcs* arcs : {&graph.attract, &graph.repel})
+    for (uint32_t n = 0; n < graph.n; ++n)
+      for (uint32_t a = arcs->begin[n]; a < arcs->end[n]; ++a) total += graph.weighted ? arcs->weight[a] : 1.0;
+  for (uint32_t n = 0; field && n < graph.n; ++n) total += std::abs(field[n]);
+  return total > 0 ? std::ldexp(1.0, std::ilogb(total) - 60) : 1.0;
+}
+
+template <class Capacity, class Flow>
+class Alternation {
+  static constexpr bool kUnit = sizeof(Capacity) == 1;
+
+ public:
+  Alternation(const SignedGraph& graph, const Blocks& blocks, SplitArcs arcs, const ZStepOptions& options, int8_t* z)
+      : graph_(graph), blocks_(blocks), attract_(std::move(arcs)), options_(options), z_(z) {
+    unit_ = kUnit ? 1.0 : fixed_point_unit(graph, options.field);
+    if constexpr (!kUnit) {
+      attract_weight_ = quantised(attract_.begin, attract_.end, attract_.weight);
+      repel_weight_ = quantised(graph.repel.begin.data(), graph.repel.end.data(), graph.repel.weight.data());
+    }
+    net_ = {attract_.begin, attract_.inside_end, attract_.target, attract_.reverse, {}, {}, {}, {}};
+    net_.residual.assign(graph.attract.begin[graph.n], 1);
+    if constexpr (!kUnit) std::copy(attract_weight_.begin(), attract_weight_.end(), net_.residual.begin());
+    net_.excess.resize(graph.n);
+    net_.to_deficit.resize(graph.n);
+    net_.queue.resize(graph.n);
+    flowed_out_.assign(graph.n, 0);
+    compute_field();
+  }
+
+  ZStepResult run() {
+    ZStepResult result;
+    result.n_blocks = blocks_.count();
+    double energy = initial_energy();
+    result.energies.push_back(energy);
+    std::vector<uint32_t> order(blocks_.count());
+    std::iota(order.begin(), order.end(), 0);
+    stale_.assign(blocks_.count(), 1);
+    Random random(options_.seed);
+    while (!result.converged && result.energies.size() <= options_.max_sweeps) {
+      if (options_.shuffle_blocks)
+        for (uint32_t k = blocks_.count(); k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
+      bool changed = false;
+      for (const uint32_t c : order) {
+        if (!stale_[c]) continue;  // nothing around it moved since its last cut, which is still exact
+        stale_[c] = 0;
+        const int64_t gain = improve(c);
+        changed |= gain > 0;
+        energy -= 2.0 * static_cast<double>(gain) * unit_;
+      }
+      result.energies.push_back(energy);
+      result.converged = !changed;
+    }
+    return result;
+  }
+
+ private:
+  std::vector<Flow> quantised(const uint32_t* begin, const uint32_t* end, const double* weight) const {
+    std::vector<Flow> out(begin[graph_.n]);
+    for (uint32_t n = 0; n < graph_.n; ++n)
+      for (uint32_t a = begin[n]; a < end[n]; ++a)
+        out[a] = static_cast<Flow>(std::llround((weight ? weight[a] : 1.0) / unit_));
+    return out;
+  }
+  Flow attract(uint32_t arc) const {
+    if constexpr (kUnit) return 1;
+    else return attract_weight_[arc];
+  }
+  Flow repel(uint32_t arc) const {
+    if constexpr (kUnit) return 1;
+    else return repel_weight_[arc];
+  }
+
+  // field_[n]: the pull on z_n from everything outside its block.
+  void compute_field() {
+    field_.resize(graph_.n);
+    for (uint32_t n = 0; n < graph_.n; ++n) {
+      Flow pull = options_.field ? static_cast<Flow>(std::llround(options_.field[n] / unit_)) : 0;
+      for (uint32_t a = attract_.inside_end[n]; a < attract_.end[n]; ++a) pull += attract(a) * z_[attract_.target[a]];
+      for (uint32_t a = graph_.repel.begin[n]; a < graph_.repel.end[n]; ++a)
+        pull -= repel(a) * z_[graph_.repel.target[a]];
+      field_[n] = pull;
+    }
+  }
+
+  double initial_energy() const {
+    double energy = 0;
+    for (uint32_t n = 0; n < graph_.n; ++n) {
+      // The unary term counts twice, as a coupling does that is seen from both of its ends.
+      Flow pull = field_[n];
+      for (uint32_t a = attract_.begin[n]; a < attract_.inside_end[n]; ++a) pull += attract(a) * z_[attract_.target[a]];
+      if (options_.field) pull += static_cast<Flow>(std::llround(options_.field[n] / unit_));
+      energy -= static_cast<double>(pull) * z_[n];
+    }
+    return energy * unit_;
+  }
+
+  // Cuts block c and takes the new bits if they are strictly better; returns half of what E gained, in units.
+  int64_t improve(uint32_t c) {
+    const uint32_t* const points = blocks_.of_block(c);
+    const uint32_t n = blocks_.size(c);
+    for (uint32_t k = 0; k < n; ++k) net_.excess[points[k]] = field_[points[k]] - flowed_out_[points[k]];
+    const Cut cut = cut_block(net_, points, n);
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t i = points[k];
+      flowed_out_[i] = field_[i] - net_.excess[i];
+      const bool plus = cut == Cut::kMixed ? net_.to_deficit[i] == kCutOff : cut == Cut::kAllPlus;
+      net_.to_deficit[i] = plus ? 1 : -1;  // from here on: the proposed bit
+    }
+    const int64_t gain = gain_of_proposal(points, n);
+    if (gain > 0)
+      for (uint32_t k = 0; k < n; ++k)
+        if (z_[points[k]] != net_.to_deficit[points[k]]) flip(points[k]);
+    return std::max<int64_t>(gain, 0);
+  }
+
+  int64_t gain_of_proposal(const uint32_t* points, uint32_t n) const {
+    const int32_t* const proposed = net_.to_deficit.data();
+    int64_t gain = 0;
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t i = points[k];
+      if (proposed[i] == z_[i]) continue;
+      Flow pull = field_[i];
+      for (uint32_t a = attract_.begin[i]; a < attract_.inside_end[i]; ++a) {
+        const uint32_t j = attract_.target[a];
+        if (proposed[j] == z_[j]) pull += attract(a) * z_[j];  // a pair that flips together keeps its energy
+      }
+      gain -= 2 * static_cast<int64_t>(pull) * z_[i];
+    }
+    return gain;
+  }
+
+  void flip(uint32_t i) {
+    z_[i] = static_cast<int8_t>(-z_[i]);
+    const Flow change = 2 * static_cast<Flow>(z_[i]);
+    for (uint32_t a = attract_.inside_end[i]; a < attract_.end[i]; ++a) {
+      field_[attract_.target[a]] += change * attract(a);
+      stale_[blocks_.of[attract_.target[a]]] = 1;
+    }
+    for (uint32_t a = graph_.repel.begin[i]; a < graph_.repel.end[i]; ++a) {
+      field_[graph_.repel.target[a]] -= change * repel(a);
+      stale_[blocks_.of[graph_.repel.target[a]]] = 1;
+    }
+  }
+
+  const SignedGraph& graph_;
+  const Blocks& blocks_;
+  SplitArcs attract_;
+  const ZStepOptions& options_;
+  int8_t* z_;
+  double unit_ = 1.0;
+  std::vector<Flow> attract_weight_, repel_weight_;  // empty for unit weights
+  FlowNetwork<Capacity, Flow> net_;
+  std::vector<Flow> field_, flowed_out_;
+  std::vector<uint8_t> stale_;
+};
+
+}  // namespace
+
+ZStepResult alternate(const SignedGraph& graph, const std::vector<uint32_t>& block, const ZStepOptions& options,
+                      int8_t* z) {
+  const Blocks blocks(block);
+  SplitArcs arcs = block == graph.block ? keep_as_is(graph) : split_by_block(graph, block);
+  if (graph.weighted || options.field)
+    return Alternation<int64_t, int64_t>(graph, blocks, std::move(arcs), options, z).run();
+  return Alternation<int8_t, int32_t>(graph, blocks, std::move(arcs), options, z).run();
+}
+
+}  // namespace ilhash

@@ -1,0 +1,24 @@
+"""Known datasets, checked byte by byte, and readers for a user's own files.
+
+Two doors::
+
+    load("mnist")          a published dataset from the folder ILHASH_DATA, its SHA-256 verified
+    read_matrix("X.npy")   a user's vectors (.npy .npz .csv .parquet .h5); read_vector for the labels
+
+Nothing is downloaded: a missing file says what to put where. The rooms behind the doors::
+
+    _registry   what is known: files, checksums, sizes, licences
+    _files      where the files are, and whether they are the right ones
+    _loaders    bytes -> Dataset
+    _catalogue  load, available
+    _formats    .npy .npz .parquet .h5 -> array
+    _text       .csv .txt -> array
+    _matrix     read_matrix, read_vector: one contract over all formats
+"""
+
+from ._catalogue import DatasetInfo, available, load
+from ._files import data_home
+from ._loaders import Dataset
+from ._matrix import read_matrix, read_vector
+
+__all__ = ["Dataset", "DatasetInfo", "available", "data_home", "load", "read_matrix", "read_vector"]

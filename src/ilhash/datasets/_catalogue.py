@@ -1,0 +1,106 @@
+"""The two questions about known datasets: which are there, and give me one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ._files import best_folder, complete_folder
+from ._files import data_home as home_of
+from ._loaders import LOADERS, Dataset, load_digits
+from ._registry import SPECS
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo:
+    """What is known of a dataset without opening it.
+
+    Attributes
+    ----------
+    present : bool
+        All its files exist; whether they are the right ones is checked by `load`.
+    path : pathlib.Path or None
+        The folder its files are looked for in; None if it needs no file.
+    """
+
+    name: str
+    description: str
+    n_rows: int
+    n_features: int
+    labelled: bool
+    present: bool
+    path: Path | None
+    licence: str
+
+
+def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
+    """List the known datasets, and whether their files are there.
+
+    Parameters
+    ----------
+    data_home : path-like, optional
+        Folder to look in; by default the one named by ``ILHASH_DATA``, or ``~/.cache/ilhash``.
+
+    Returns
+    -------
+    list of DatasetInfo
+        Every known dataset, present or not. No file is opened.
+
+    Examples
+    --------
+    >>> [info.name for info in available()]
+    ['digits', 'mnist', 'fashion-mnist', 'cifar10', 'glove-6b-100d']
+    """
+    home = home_of(data_home)
+    infos = []
+    for name, spec in SPECS.items():
+        path = home / name if spec.layouts else None
+        infos.append(
+            DatasetInfo(
+                name=name,
+                description=spec.description,
+                n_rows=spec.n_rows,
+                n_features=spec.n_features,
+                labelled=spec.labelled,
+                present=path is None or not best_folder(path, spec).missing(),
+                path=path,
+                licence=spec.licence,
+            )
+        )
+    return infos
+
+
+def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load a known dataset into memory.
+
+    Parameters
+    ----------
+    name : {"digits", "mnist", "fashion-mnist", "cifar10", "glove-6b-100d"}
+        "digits" comes with scikit-learn; the others are read from files.
+    data_home : path-like, optional
+        Folder that holds a sub-folder `name`; by default the one named by ``ILHASH_DATA``, or
+        ``~/.cache/ilhash``.
+
+    Returns
+    -------
+    Dataset
+        Rows in the published order, train part first.
+
+    Raises
+    ------
+    ValueError
+        The name is unknown, or the SHA-256 of a file is not the expected one.
+    FileNotFoundError
+        A file is missing; the message says how to get it.
+
+    Examples
+    --------
+    >>> load("digits")
+    Dataset('digits', X: (1797, 64) float32, 10 classes)
+    """
+    if name not in SPECS:
+        raise ValueError(f"name must be one of {', '.join(map(repr, SPECS))}, got {name!r}")
+    if name == "digits":
+        return load_digits(name)
+    return LOADERS[name](name, complete_folder(name, SPECS[name], home_of(data_home) / name))

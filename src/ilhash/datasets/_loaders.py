@@ -1,0 +1,163 @@
+"""From verified bytes to arrays: one function per file format, one per dataset."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._files import Folder
+from ._registry import CIFAR10_BATCHES, CIFAR10_NAMES, DIGIT_NAMES, FASHION_NAMES
+
+
+# eq=False: comparing arrays with == has no single truth value.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Dataset:
+    """A dataset in memory.
+
+    Attributes
+    ----------
+    name : str
+        The name it was loaded by.
+    X : ndarray of shape (n, D)
+        One row per item.
+    y : ndarray of shape (n,), int64, or None
+        Class of each row, an index into `class_names`.
+    image_shape : tuple of int or None
+        Shape that makes a row an image again: (rows, columns) or (channels, rows, columns).
+    class_names : tuple of str or None
+        Name of each class.
+    words : tuple of str or None
+        Word of each row.
+    n_train : int or None
+        The first `n_train` rows are the published train part, the others the test part.
+    """
+
+    name: str
+    X: npt.NDArray[Any]
+    y: npt.NDArray[np.int64] | None = None
+    image_shape: tuple[int, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    words: tuple[str, ...] | None = None
+    n_train: int | None = None
+
+    def __repr__(self) -> str:
+        labels = "unlabelled" if self.y is None else f"{len(self.class_names or ())} classes"
+        return f"Dataset({self.name!r}, X: {self.X.shape} {self.X.dtype}, {labels})"
+
+
+def idx(data: bytes) -> npt.NDArray[np.uint8]:
+    """Decode a gzip-compressed idx file of unsigned bytes."""
+    raw = gzip.decompress(data)
+    kind, n_dims = raw[2], raw[3]
+    if kind != 0x08:
+        raise ValueError(f"an idx file must hold unsigned bytes (type 0x08), got type {kind:#04x}")
+    shape = struct.unpack_from(f">{n_dims}I", raw, 4)
+    return np.frombuffer(raw, np.uint8, offset=4 + 4 * n_dims).reshape(shape)
+
+
+def npy(data: bytes) -> npt.NDArray[Any]:
+    """Decode a .npy file, xz-compressed or not."""
+    raw = lzma.decompress(data) if data.startswith(b"\xfd7zXZ\x00") else data
+    array: npt.NDArray[Any] = np.load(io.BytesIO(raw), allow_pickle=False)
+    return array
+
+
+def cifar10_pixels(data: bytes) -> npt.NDArray[np.uint8]:
+    """Decode one packed batch to rows of red, green and blue planes.
+
+    The file is indexed (channel, image, row, column). It holds differences between neighbouring pixels,
+    and red and blue minus green: sums modulo 256 give the pixels back exactly.
+    """
+    planes = npy(data)
+    for axis in (2, 3):
+        np.cumsum(planes, axis=axis, dtype=np.uint8, out=planes)
+    planes[0] += planes[1]
+    planes[2] += planes[1]
+    return planes.transpose(1, 0, 2, 3).reshape(planes.shape[1], -1)
+
+
+def cifar10_records(data: bytes) -> npt.NDArray[np.uint8]:
+    """Decode one original batch: each row is the label, then the pixels."""
+    return np.frombuffer(data, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+
+
+def load_digits(name: str) -> Dataset:
+    """Take the digits that scikit-learn carries."""
+    # Imported here: it costs half a second that the readers of files need not pay.
+    from sklearn.datasets import load_digits as bundled
+
+    bunch = bundled()
+    return Dataset(
+        name=name,
+        X=bunch.data.astype(np.float32),
+        y=bunch.target.astype(np.int64),
+        image_shape=(8, 8),
+        class_names=DIGIT_NAMES,
+    )
+
+
+def _load_idx(name: str, folder: Folder, class_names: tuple[str, ...]) -> Dataset:
+    train, test = (idx(folder.read(f"{part}-images-idx3-ubyte.gz")) for part in ("train", "t10k"))
+    labels = [idx(folder.read(f"{part}-labels-idx1-ubyte.gz")) for part in ("train", "t10k")]
+    images = np.concatenate([train, test])
+    return Dataset(
+        name=name,
+        X=images.reshape(len(images), -1),
+        y=np.concatenate(labels).astype(np.int64),
+        image_shape=images.shape[1:],
+        class_names=class_names,
+        n_train=len(train),
+    )
+
+
+def load_mnist(name: str, folder: Folder) -> Dataset:
+    """Decode the four idx files of MNIST."""
+    return _load_idx(name, folder, DIGIT_NAMES)
+
+
+def load_fashion_mnist(name: str, folder: Folder) -> Dataset:
+    """Decode the four idx files of Fashion-MNIST."""
+    return _load_idx(name, folder, FASHION_NAMES)
+
+
+def load_cifar10(name: str, folder: Folder) -> Dataset:
+    """Decode the six batches of CIFAR-10, original or packed."""
+    original = "test_batch.bin" in folder.sums
+    X = np.empty((60_000, 3 * 32 * 32), np.uint8)
+    y = np.empty(60_000, np.int64)
+    # Straight into place, batch by batch: only one batch is ever held twice.
+    for batch, rows, labels in zip(
+        CIFAR10_BATCHES, np.split(X, len(CIFAR10_BATCHES)), np.split(y, len(CIFAR10_BATCHES)), strict=True
+    ):
+        if original:
+            records = cifar10_records(folder.read(f"{batch}.bin"))
+            labels[:], rows[:] = records[:, 0], records[:, 1:]
+        else:
+            rows[:] = cifar10_pixels(folder.read(f"{batch}.npy.xz"))
+    if not original:
+        y[:] = np.concatenate([npy(folder.read(f"{part}_labels.npy")) for part in ("train", "test")])
+    return Dataset(name=name, X=X, y=y, image_shape=(3, 32, 32), class_names=CIFAR10_NAMES, n_train=50_000)
+
+
+def load_glove(name: str, folder: Folder) -> Dataset:
+    """Decode the word vectors; float16 is how they are stored, not how they are to be computed with."""
+    vectors = npy(folder.read("vectors_100k_f16.npy.xz")).astype(np.float32)
+    text = lzma.decompress(folder.read("words_100k.txt.xz")).decode("utf-8")
+    # Not splitlines: it also breaks at characters that occur inside words.
+    return Dataset(name=name, X=vectors, words=tuple(text.removesuffix("\n").split("\n")))
+
+
+LOADERS: Mapping[str, Callable[[str, Folder], Dataset]] = {
+    "mnist": load_mnist,
+    "fashion-mnist": load_fashion_mnist,
+    "cifar10": load_cifar10,
+    "glove-6b-100d": load_glove,
+}
