@@ -22,12 +22,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import block_array, csr_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from sklearn.svm import LinearSVC
 
 Flow = Literal["pymaxflow", "scipy"]
-Cut = Callable[[NDArray[np.int32]], tuple[int, NDArray[np.int32]]]
+Codes = NDArray[np.int32]
+Cut = Callable[[NDArray[np.int32], NDArray[np.int32]], tuple[int, Callable[[], Codes]]]
 
 KEYS_BELOW = 4  # pools smaller than this many times the sample are drawn by sorting random keys
 KEY_CHUNK = 1 << 22  # random keys held at once
@@ -178,21 +179,14 @@ def _reordered(matrix: csr_array, order: NDArray[np.int64]) -> csr_array:
     return result
 
 
-def _row_view(matrix: csr_array, start: int, stop: int) -> csr_array:
-    """Rows ``start`` to ``stop`` of a CSR matrix without copying them."""
-    low, high = matrix.indptr[start], matrix.indptr[stop]
-    parts = (matrix.data[low:high], matrix.indices[low:high], matrix.indptr[start : stop + 1] - low)
-    return csr_array(parts, shape=(stop - start, matrix.shape[1]))
-
-
 class _Block:
     """Points ``start`` to ``stop``, which have no negative weight among themselves."""
 
     def __init__(self, positive: csr_array, negative: csr_array, start: int, stop: int, flow: Flow) -> None:
         self.rows = slice(start, stop)
-        self.negative = _row_view(negative, start, stop)
+        self.negative = negative[start:stop]
         self.cross: csr_array | None = None  # positive weights that leave the block
-        self.inside = _row_view(positive, start, stop)  # those that stay
+        self.inside = positive[start:stop]  # those that stay
         here = (self.inside.indices >= start) & (self.inside.indices < stop)
         if here.all():
             parts = (self.inside.data, self.inside.indices - np.int32(start), self.inside.indptr)
@@ -214,23 +208,26 @@ class _Block:
             unary += self.cross @ z
         return unary
 
-    def solve(self, unary: NDArray[np.int32], old: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    def solve(self, unary: NDArray[np.int32], old: Codes) -> Codes | None:
         """Return the codes of lowest energy, or None if the old ones are as good."""
-        if unary.min() >= 0:
-            cut, new = 0, np.ones_like(old)
-        elif unary.max() <= 0:
-            cut, new = 0, -np.ones_like(old)
-        else:
+        above, below = np.maximum(unary, 0), np.maximum(-unary, 0)
+        all_minus, all_plus = (int(a.sum(dtype=np.int64)) for a in (above, below))  # values of two cuts
+        value, read = 0, None
+        if all_minus and all_plus:
             if self.cut is None:
                 self.cut = {"pymaxflow": _pymaxflow_cut, "scipy": _scipy_cut}[self.flow](self.inside)
-            cut, new = self.cut(unary)
-        best = 2 * cut - int(np.abs(unary).sum(dtype=np.int64)) - self.weight
-        field = unary + 0.5 * (self.inside @ old)  # halves of integers: exact
-        return new if best < -float(field @ old) else None
+            value, read = self.cut(above, below)
+        best = 2 * value - all_minus - all_plus - self.weight
+        pull = 2 * unary + self.inside @ old  # energy: half of its product with the codes, negated
+        if 2 * best >= -int(np.sum(pull * old, dtype=np.int64)):
+            return None
+        if read is None or value in (all_minus, all_plus):
+            return np.full_like(old, 1 if value == all_plus else -1)
+        return read()
 
 
 def _pymaxflow_cut(weights: csr_array) -> Cut:
-    """Prepare exact minimisation with PyMaxflow: edges once, a graph for every call.
+    """Prepare min-cuts with PyMaxflow: edges once, a graph for every call.
 
     A fresh graph costs about as much as copying a prepared one, and both little beside the flow. Edges go in
     backwards because the library prepends them to the lists of their nodes.
@@ -244,42 +241,49 @@ def _pymaxflow_cut(weights: csr_array) -> Cut:
     head, tail = weights.indices[upper].astype(np.int64), row[upper]
     capacity = weights.data[upper].astype(np.int64)
 
-    def cut(unary: NDArray[np.int32]) -> tuple[int, NDArray[np.int32]]:
+    def cut(above: NDArray[np.int32], below: NDArray[np.int32]) -> tuple[int, Callable[[], Codes]]:
         graph = maxflow.GraphInt(size, upper.size)
         graph.add_nodes(size)
         graph.add_edges(head, tail, capacity, capacity)
-        graph.add_grid_tedges(nodes, np.maximum(unary, 0), np.maximum(-unary, 0))
+        graph.add_grid_tedges(nodes, above, below)
         value = int(graph.maxflow())
-        return value, np.where(graph.get_grid_segments(nodes), np.int32(-1), np.int32(1))
+        return value, lambda: np.where(graph.get_grid_segments(nodes), np.int32(-1), np.int32(1))
 
     return cut
 
 
 def _scipy_cut(weights: csr_array) -> Cut:
-    """Prepare exact minimisation with SciPy: the network once, its terminal capacities in every call.
+    """Prepare min-cuts with SciPy: the network once, its terminal capacities in every call.
 
     Source and sink are the last two nodes, joined to every point in both directions. All capacities are
     symmetric (those into the source and out of the sink carry nothing), so that capacity + flow is the
     residual network turned round, and a search from the sink finds the points that still reach it.
     """
-    size = weights.shape[0]
-    ends = csr_array(np.ones((size, 2), dtype=np.int32))
-    network = block_array([[weights, ends], [ends.T, None]], format="csr", dtype=np.int32)
-    network.sort_indices()
-    last = network.indptr[1 : size + 1] - 1
-    source_row, sink_row = network.indptr[size : size + 2]
+    size, inner = weights.shape[0], weights.nnz + 2 * weights.shape[0]
+    weights.sort_indices()
+    last = weights.indptr[1:] + np.arange(1, 2 * size, 2, dtype=np.int32)  # the entry of the sink in each row
+    inside = np.ones(inner, dtype=bool)
+    inside[last] = inside[last - 1] = False
+    indptr = np.concatenate([[0], last + 1, [inner + size, inner + 2 * size]]).astype(np.int32)
+    indices, capacity = (np.empty(inner + 2 * size, dtype=np.int32) for _ in range(2))
+    indices[:inner][inside], capacity[:inner][inside] = weights.indices, weights.data
+    indices[last - 1], indices[last] = size, size + 1
+    indices[inner:] = np.tile(np.arange(size, dtype=np.int32), 2)
+    network = csr_array((capacity, indices, indptr), shape=(size + 2, size + 2))
 
-    def cut(unary: NDArray[np.int32]) -> tuple[int, NDArray[np.int32]]:
-        capacity, above, below = network.data, np.maximum(unary, 0), np.maximum(-unary, 0)
-        capacity[last - 1] = capacity[source_row:sink_row] = above
-        capacity[last] = capacity[sink_row:] = below
+    def cut(above: NDArray[np.int32], below: NDArray[np.int32]) -> tuple[int, Callable[[], Codes]]:
+        capacity[last - 1] = capacity[inner : inner + size] = above
+        capacity[last] = capacity[inner + size :] = below
         result = maximum_flow(network, size, size + 1, method="dinic")
-        residual = capacity + result.flow.data
-        back = csr_array((residual, network.indices.copy(), network.indptr.copy()), shape=network.shape)
-        back.eliminate_zeros()
-        z = np.ones(size + 2, dtype=np.int32)
-        z[breadth_first_order(back, size + 1, return_predecessors=False)] = -1
-        return int(result.flow_value), z[:size]
+
+        def read() -> Codes:
+            residual = csr_array((capacity + result.flow.data, indices.copy(), indptr.copy()), network.shape)
+            residual.eliminate_zeros()
+            codes = np.ones(size + 2, dtype=np.int32)
+            codes[breadth_first_order(residual, size + 1, return_predecessors=False)] = -1
+            return codes[:size]
+
+        return int(result.flow_value), read
 
     return cut
 

@@ -1,8 +1,9 @@
 """Datasets: every byte checked, every refusal one sentence.
 
-Tests marked `needs(...)` run where the folder named by ILHASH_DATA holds the files, and are skipped elsewhere.
+Tests of real data run where the folder named by ILHASH_DATA holds it, and are skipped elsewhere.
 """
 
+import gzip
 import hashlib
 import sys
 import zipfile
@@ -154,7 +155,9 @@ def cifar10_test_batch():
 def test_cifar10_batch_is_the_original(cifar10_test_batch):
     pixels, labels = cifar10_test_batch
     original = np.column_stack([labels, pixels]).tobytes()
-    assert hashlib.md5(original).hexdigest() == "803d5f7f4d78ea53de84dbe85f74fb6d"  # as published
+    assert (
+        hashlib.md5(original, usedforsecurity=False).hexdigest() == "803d5f7f4d78ea53de84dbe85f74fb6d"
+    )  # as published
     assert hashlib.sha256(original).hexdigest() == SPECS["cifar10"].layouts[0]["test_batch.bin"]
     np.testing.assert_array_equal(loaders.cifar10_records(original)[:, 1:], pixels)
 
@@ -171,17 +174,18 @@ def test_cifar10_assembly(cifar10_test_batch, monkeypatch):
     np.testing.assert_array_equal(np.bincount(cifar10.y[50_000:]), [1000] * 10)
 
 
-def test_cifar10_original_layout(tmp_path):
-    """Six small batches stand for the real ones: labels and pixels land in their rows."""
-    rng = np.random.default_rng(0)
-    batches = rng.integers(0, 10, (6, 10_000, 3073), dtype=np.uint8)
-    sums = {}
-    for name, batch in zip(SPECS["cifar10"].layouts[0], batches, strict=True):
-        (tmp_path / name).write_bytes(batch.tobytes())
-        sums[name] = hashlib.sha256(batch.tobytes()).hexdigest()
-    cifar10 = loaders.load_cifar10("cifar10", Folder(tmp_path, sums))
-    np.testing.assert_array_equal(cifar10.y, batches[:, :, 0].ravel())
-    np.testing.assert_array_equal(cifar10.X[50_000:], batches[5, :, 1:])
+def test_cifar10_original_layout():
+    """Batch i is made of the number i: labels and pixels land in their rows."""
+
+    class Original:
+        sums = SPECS["cifar10"].layouts[0]
+
+        def read(self, name):
+            return bytes([list(self.sums).index(name)]) * (10_000 * 3073)
+
+    cifar10 = loaders.load_cifar10("cifar10", Original())
+    np.testing.assert_array_equal(cifar10.y, np.repeat(range(6), 10_000))
+    np.testing.assert_array_equal(cifar10.X[:, [0, -1]], np.repeat(range(6), 10_000)[:, None] * [1, 1])
 
 
 @needs("glove-6b-100d")
@@ -193,8 +197,6 @@ def test_glove():
 
 
 def test_idx_of_another_type_is_refused():
-    import gzip
-
     with pytest.raises(ValueError, match="unsigned bytes"):
         loaders.idx(gzip.compress(bytes([0, 0, 0x0D, 1, 0, 0, 0, 0])))
 
@@ -477,6 +479,14 @@ def test_corrupt_files(suffix, tmp_path, request):
             refused(ValueError, str(path), f"valid .{suffix} file", read=read, path=path)
 
 
+def error_of(read, path):
+    try:
+        read(path)
+    except Exception as error:
+        return error
+    return None
+
+
 @pytest.mark.parametrize("suffix", ["npy", "npz", "parquet"])
 def test_flipped_bytes_never_escape(suffix, tmp_path, request):
     """A flip may go unseen (.npy has no checksum); what is seen is a ValueError of one line."""
@@ -488,12 +498,9 @@ def test_flipped_bytes_never_escape(suffix, tmp_path, request):
         bad = bytearray(data)
         bad[place] ^= int(rng.integers(1, 256))
         path.write_bytes(bad)
-        try:
-            read_matrix(path)
-        except ValueError as error:
-            assert type(error) is ValueError
-            assert str(path) in str(error)
-            assert "\n" not in str(error)
+        error = error_of(read_matrix, path)
+        assert error is None or (type(error) is ValueError and str(path) in str(error))
+        assert "\n" not in str(error)
 
 
 def test_npz_data_is_checked_against_its_crc(tmp_path):
@@ -538,7 +545,7 @@ def test_more_labels(tmp_path, write_parquet):
         np.testing.assert_array_equal(read_vector(path), [1, 2])
     np.save(path, np.array(["a", "dög"], dtype="U").astype("O") != "a")
     np.testing.assert_array_equal(read_vector(path), [0, 1])
-    np.save(path, np.array(["a".encode(), "dög".encode()]))
+    np.save(path, np.array([b"a", "dög".encode()]))
     np.testing.assert_array_equal(read_vector(path), ["a", "dög"])
     path = write_parquet({"x": [0.5, 0.5], "kind": pyarrow.array(["a", "b"]).dictionary_encode()})
     np.testing.assert_array_equal(read_vector(f"{path}::kind"), ["a", "b"])

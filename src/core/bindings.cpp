@@ -167,6 +167,27 @@ auto graph_degrees(const SignedGraph& graph) {
   return to_numpy(std::move(degree));
 }
 
+double graph_energy(const SignedGraph& graph, Vector<int8_t> z) {
+  require(z.shape(0) == graph.n, "z must have one value per point");
+  nb::gil_scoped_release release;
+  double energy = 0;
+  for (const bool attracts : {true, false}) {
+    const Arcs& arcs = attracts ? graph.attract : graph.repel;
+    for (uint32_t n = 0; n < graph.n; ++n)
+      for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a)
+        energy -= (attracts ? 1.0 : -1.0) * (graph.weighted ? arcs.weight[a] : 1.0) * z(n) * z(arcs.target[a]);
+  }
+  return energy;
+}
+
+double mean_pull(const SignedGraph& graph) {
+  double total = 0;
+  for (const Arcs* arcs : {&graph.attract, &graph.repel})
+    for (uint32_t n = 0; n < graph.n; ++n)
+      for (uint32_t a = arcs->begin[n]; a < arcs->end[n]; ++a) total += graph.weighted ? arcs->weight[a] : 1.0;
+  return graph.n ? total / graph.n : 0.0;
+}
+
 auto grown_blocks(const SignedGraph& graph) {
   std::vector<uint32_t> block;
   {
@@ -286,6 +307,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("weighted", [](const SignedGraph& g) { return g.weighted; })
       .def("triplets", &graph_triplets, "All arcs: source, target, coupling.")
       .def("degrees", &graph_degrees, "Number of arcs at each point.")
+      .def("energy", &graph_energy, "z"_a, "E(z) = -sum over ordered pairs of w z z.")
+      .def("mean_pull", &mean_pull, "Mean over points of the sum of |w| around them.")
       .def("grown_blocks", &grown_blocks, "Block of each point, by breadth-first growth.");
 
   m.def("minimise", &minimise, "graph"_a, "start"_a, "seed"_a, "shuffle_blocks"_a, "max_sweeps"_a,

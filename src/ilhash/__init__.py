@@ -1,1 +1,53 @@
+"""Learn compact binary codes from your own notion of similarity, one independent bit at a time.
+
+The method is Independent Laplacian Hashing (Carreira-Perpinan and Raziperchikolaei, 2016). The way data takes::
+
+    vectors X + supervision
+        |   affinity      labels | pairs | graph | Euclidean neighbours  ->  sparse signed graph y_nm
+        |
+        |   for every bit on its own, from (seed, bit number) alone:
+        |     diversity   which points, which features, which start, which graph
+        |     zstep       objective -> couplings -> submodular blocks -> alternating min-cut -> z in {-1,+1}^N
+        |     functions   fit x -> z: linear SVM, kernel SVM, or any scikit-learn classifier
+        v
+    ensemble (b hash functions)  ->  packed codes  ->  evaluation
+
+Each arrow goes one way and a room knows only the rooms before it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ilhash import codes, datasets, evaluation, objective
+    from ilhash.ensemble import ILH
+    from ilhash.persistence import load
+
 __version__ = "0.1.0"
+
+__all__ = ["ILH", "__version__", "codes", "core_simd", "datasets", "evaluation", "load", "objective"]
+
+# Imported on first use: scikit-learn alone takes longer to import than many a program runs.
+_HOMES = {"ILH": "ilhash.ensemble", "load": "ilhash.persistence"}
+_MODULES = {"codes", "datasets", "evaluation", "objective"}
+
+
+def core_simd() -> str:
+    """Name the instruction set that the C++ core uses here: ``avx512``, ``avx2`` or ``portable``."""
+    from ilhash import _core
+
+    return _core.simd()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"ilhash.{name}")
+    raise AttributeError(f"module 'ilhash' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

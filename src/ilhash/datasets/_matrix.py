@@ -139,10 +139,12 @@ def _checked(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple[Pat
         raise ValueError(f"{file} must be a regular file, got a device, pipe or socket")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{file} must end in {', '.join(suffixes)}, got {file.suffix or 'no suffix'!r}")
-    if key is not None and (not key or file.suffix.lower() not in KEYED_SUFFIXES):
+    if key is not None and file.suffix.lower() not in KEYED_SUFFIXES:
         raise ValueError(
-            f"{file} must be given as file::key, with {', '.join(KEYED_SUFFIXES)}, got key {key!r}"
+            f"{file} must be given without a key (only {', '.join(KEYED_SUFFIXES)} take one), got {key!r}"
         )
+    if key == "":
+        raise ValueError(f"{file} must be given as file::key, got no key after the colons")
     with file.open("rb") as stream:  # a file that may not be read is an OSError here, never called corrupt
         if not stream.read(1):
             raise ValueError(f"{file} must hold data, got an empty file")

@@ -1,0 +1,93 @@
+"""Types of the C++ core (src/core/bindings.cpp)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+def simd() -> str: ...
+def permuted(n: int, seed: int, start: int, count: int) -> NDArray[np.int64]: ...
+def neighbourhood_order(
+    row_begin: NDArray[np.int64], columns: NDArray[np.int32], seed: int, count: int
+) -> NDArray[np.int64]: ...
+
+class SignedGraph:
+    @staticmethod
+    def from_classes(class_sizes: Sequence[int], similar: int, dissimilar: int, seed: int) -> SignedGraph: ...
+    @staticmethod
+    def from_label_sets(
+        row_begin: NDArray[np.uint32],
+        labels: NDArray[np.uint32],
+        n_labels: int,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+    ) -> SignedGraph: ...
+    @staticmethod
+    def from_neighbours(neighbours: NDArray[np.uint32], dissimilar: int, seed: int) -> SignedGraph: ...
+    @staticmethod
+    def from_couplings(
+        row_begin: NDArray[np.uint32], columns: NDArray[np.uint32], couplings: NDArray[np.float64]
+    ) -> SignedGraph: ...
+    @property
+    def n_points(self) -> int: ...
+    @property
+    def n_attract(self) -> int: ...
+    @property
+    def n_repel(self) -> int: ...
+    @property
+    def weighted(self) -> bool: ...
+    def triplets(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]: ...
+    def degrees(self) -> NDArray[np.uint32]: ...
+    def energy(self, z: NDArray[np.int8]) -> float: ...
+    def mean_pull(self) -> float: ...
+    def grown_blocks(self) -> NDArray[np.uint32]: ...
+
+def minimise(
+    graph: SignedGraph,
+    start: NDArray[np.int8],
+    seed: int,
+    shuffle_blocks: bool,
+    max_sweeps: int,
+    field: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.int8], NDArray[np.float64], int, bool]: ...
+def gather_f32(
+    x: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int32] | None,
+    origin: NDArray[np.float64],
+    out: NDArray[np.float32],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def gather_f64(
+    x: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int32] | None,
+    origin: NDArray[np.float64],
+    out: NDArray[np.float32],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def gather_u8(
+    x: NDArray[np.uint8],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int32] | None,
+    origin: NDArray[np.float64],
+    out: NDArray[np.float32],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def rescale(x: NDArray[np.float32], shift: NDArray[np.float32], factor: NDArray[np.float32]) -> None: ...
+def hinge(
+    f: NDArray[np.float32],
+    y: NDArray[np.float32],
+    slack: NDArray[np.float32],
+    pull: NDArray[np.float32],
+    active: NDArray[Any],
+) -> float: ...
+def hinge_slope(
+    slack: NDArray[np.float32], y: NDArray[np.float32], direction: NDArray[np.float32], t: float
+) -> tuple[float, float]: ...
+def project_subsets(
+    x: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    columns: NDArray[np.int32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...

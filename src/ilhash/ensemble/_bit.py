@@ -1,0 +1,218 @@
+"""One bit from beginning to end, from its number alone: draw, graph, z-step, hash function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.affinity import Supervision, TrainingGraph
+from ilhash.diversity import Draw, Plan
+from ilhash.functions import Fitted, HashFunction, KernelLearner, Learner
+from ilhash.objective import Loss
+from ilhash.vectors import Rows, gather
+from ilhash.zstep import ZStep, minimise, random_start
+
+__all__ = ["BitReport", "BitTrainer", "TrainedBit"]
+
+ATTEMPTS = 10  # draws of a bit before one-sided bits are given up
+
+
+@dataclass(frozen=True)
+class BitReport:
+    """What is known of a bit's training.
+
+    Attributes
+    ----------
+    bit : its number
+    seed : of its start, drawn from (random_state, bit)
+    n_points : size of its training set; points without a neighbour are not counted
+    n_features : number of features it sees
+    n_blocks, sweeps, converged : of the z-step
+    energies : E(z) at the start and after each sweep
+    nested_energy : E(h(X)), the objective at what the hash function outputs on its training set (with MAC only)
+    balance : share of training points with z = +1
+    accuracy : share of training points on which the hash function equals z
+    attempts : draws it took to get both values of z (1 almost always)
+    shortages : classes too small for the wanted number of neighbours, with their sizes
+    seconds : by stage: gather, affinity, zstep, function
+    """
+
+    bit: int
+    seed: int
+    n_points: int
+    n_features: int
+    n_blocks: int
+    sweeps: int
+    converged: bool
+    energies: list[float]
+    nested_energy: float | None
+    balance: float
+    accuracy: float
+    attempts: int
+    shortages: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainedBit:
+    """A hash function and how it came about."""
+
+    function: HashFunction
+    report: BitReport
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """One bit's training set after its z-step: only points with a neighbour are left in z and vectors."""
+
+    draw: Draw
+    graph: TrainingGraph
+    step: ZStep
+    connected: NDArray[np.bool_]
+    vectors: Rows
+    attempts: int
+
+    @property
+    def z(self) -> NDArray[np.int8]:
+        return self.step.z[self.connected]
+
+    @property
+    def two_sided(self) -> bool:
+        return len(self.z) > 0 and abs(int(self.z.sum(dtype=np.int64))) < len(self.z)
+
+
+@dataclass(frozen=True)
+class _NestedFit:
+    """A fit to some z, what the function outputs on all points of the graph, and E at these outputs."""
+
+    fitted: Fitted
+    outputs: NDArray[np.int8]
+    nested_energy: float
+
+
+@dataclass(frozen=True)
+class BitTrainer:
+    """Trains any bit of a model; everything it needs travels with it to a worker."""
+
+    X: NDArray[Any]
+    origin: NDArray[np.float64]
+    supervision: Supervision
+    plan: Plan
+    objective: str | Loss
+    learners: Sequence[Learner]
+    max_sweeps: int
+    penalties: Sequence[float] = ()
+
+    def __call__(self, bit: int) -> TrainedBit:
+        """Train bit number ``bit``."""
+        watch = _Stopwatch()
+        for attempt in range(ATTEMPTS):
+            problem = self._pose(self.plan.draw(bit, attempt), attempt + 1, watch)
+            if problem.two_sided:
+                break
+        else:
+            raise ValueError(
+                f"bit {bit} must get training points on both sides, got one side only in {ATTEMPTS} draws of "
+                f"{self.plan.n_train} points: too few dissimilar pairs among them; raise n_train or give more of them"
+            )
+        learner = self.learners[bit % len(self.learners)]
+        seed = problem.draw.centers if isinstance(learner, KernelLearner) else problem.draw.classifier
+        if self.penalties:
+            fitted, nested = self._auxiliary_coordinates(problem, learner, seed, watch)
+        else:
+            with watch.stage("function"):
+                fitted, nested = learner.fit(problem.vectors, problem.z, problem.draw.features, seed), None
+        return TrainedBit(fitted.function, _report(bit, problem, fitted, nested, watch.seconds))
+
+    def _pose(self, draw: Draw, attempts: int, watch: _Stopwatch) -> _Problem:
+        rows = self.supervision.arrange(draw.rows)
+        with watch.stage("gather"):
+            vectors = gather(self.X, rows, self.origin, draw.features)
+        with watch.stage("affinity"):
+            graph = self.supervision.graph(
+                rows, self.objective, draw.similar, draw.dissimilar, draw.graph, lambda: vectors.values
+            )
+        with watch.stage("zstep"):
+            step = self._minimise(graph, draw, random_start(len(rows), draw.start))
+        connected = graph.graph.degrees() > 0
+        if not connected.all():
+            vectors = vectors.take(np.flatnonzero(connected))
+        return _Problem(draw, graph, step, connected, vectors, attempts)
+
+    def _minimise(
+        self, graph: TrainingGraph, draw: Draw, start: NDArray[np.int8], pull: NDArray[np.float64] | None = None
+    ) -> ZStep:
+        order = self.plan.block_order
+        return minimise(
+            graph.graph, start, seed=draw.order, block_order=order, max_sweeps=self.max_sweeps, field=pull
+        )
+
+    def _auxiliary_coordinates(
+        self, problem: _Problem, learner: Learner, seed: int, watch: _Stopwatch
+    ) -> tuple[Fitted, float]:
+        """Alternate z-step and classifier under the penalty mu |z - h(X)|^2 with growing mu.
+
+        mu (z - h)^2 is linear in z, so the same min-cut solves the z-step. The fit with the lowest nested objective
+        E(h(X)) is kept, beginning with that of two-step training.
+        """
+        mean_pull, z = problem.graph.graph.mean_pull(), problem.step.z
+        best = current = self._nested_fit(problem, z, learner, seed, watch)
+        for mu in self.penalties:
+            pull = np.where(problem.connected, mu * mean_pull * current.outputs, 0.0)
+            with watch.stage("zstep"):
+                z = self._minimise(problem.graph, problem.draw, z, pull).z
+            if abs(int(z[problem.connected].sum(dtype=np.int64))) == np.count_nonzero(problem.connected):
+                break  # a large penalty on one-sided outputs: nothing to fit any more
+            current = self._nested_fit(problem, z, learner, seed, watch)
+            best = min(best, current, key=lambda fit: fit.nested_energy)
+            if (current.outputs == z)[problem.connected].all():
+                break
+        return best.fitted, best.nested_energy
+
+    def _nested_fit(
+        self, problem: _Problem, z: NDArray[np.int8], learner: Learner, seed: int, watch: _Stopwatch
+    ) -> _NestedFit:
+        with watch.stage("function"):
+            fitted = learner.fit(problem.vectors.copy(), z[problem.connected], problem.draw.features, seed)
+        outputs = z.copy()
+        outputs[problem.connected] = np.where(fitted.margins > 0, 1, -1)
+        return _NestedFit(fitted, outputs, problem.graph.graph.energy(outputs) * problem.graph.scale)
+
+
+def _report(
+    bit: int, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]
+) -> BitReport:
+    z = problem.z
+    return BitReport(
+        bit=bit,
+        seed=problem.draw.start,
+        n_points=len(z),
+        n_features=problem.vectors.values.shape[1],
+        n_blocks=problem.step.n_blocks,
+        sweeps=problem.step.sweeps,
+        converged=problem.step.converged,
+        energies=(problem.step.energies * problem.graph.scale).tolist(),
+        nested_energy=nested,
+        balance=float(np.count_nonzero(z > 0) / len(z)),
+        accuracy=float(np.count_nonzero((fitted.margins > 0) == (fitted.targets > 0)) / len(z)),
+        attempts=problem.attempts,
+        shortages=problem.graph.shortages,
+        seconds=seconds,
+    )

@@ -1,0 +1,469 @@
+"""The estimator: Independent Laplacian Hashing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ilhash import _core, codes
+from ilhash import objective as objectives
+from ilhash.affinity import (
+    EuclideanNeighbours,
+    SparseAffinity,
+    Supervision,
+    affinity_from_matrix,
+    affinity_from_pairs,
+    supervision_from_labels,
+)
+from ilhash.diversity import NeighbourhoodRows, Plan, RowSource, UniformRows, seed_for
+from ilhash.ensemble import _parameters as parameters
+from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit
+from ilhash.functions import ClassifierLearner, Encoder, HashFunction, KernelFunction, KernelLearner, Learner, LinearLearner
+from ilhash.parallel import run
+from ilhash.vectors import as_matrix, chunks, fingerprint, gather, origin_of, refuse_non_finite
+from ilhash.zstep import MAX_SWEEPS
+
+__all__ = ["ILH"]
+
+SAMPLE = 1000  # rows that the origin, and common kernel centres and their width, are taken from
+Progress = Callable[[int, int], None]
+
+
+class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Independent Laplacian Hashing: b hash functions, each trained alone, different because of diversity.
+
+    Parameters
+    ----------
+    n_bits : int, default 64
+        Number of hash functions, the paper's b.
+    diversity : str, default "t"
+        Any combination of the letters i (initialisation), t (training sets) and f (feature subsets), or "".
+    sampling : {"disjoint", "random", "bootstrap"}, default "disjoint"
+        How training sets differ under the letter t: slices of one permutation, draws without or with replacement.
+    n_train : int or "auto", default "auto"
+        Points in the training set of each bit, the paper's N. "auto" is 5,000, or half of the data where there are
+        fewer than 10,000 points.
+    objective : {"laplacian", "ksh", "bre"} or callable, default "laplacian"
+        The single-bit objective; a callable gets a Hamming distance (0 or 1) and affinities y (see ilhash.objective).
+    hash_function : {"linear", "kernel"}, scikit-learn classifier, or a list of these, default "linear"
+        What is fitted to the bits of the training points; a list is cycled over the bits.
+    C : float or "auto", default "auto"
+        Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
+    n_similar, n_dissimilar : int or (int, int), default 100
+        Neighbours drawn for each point. A range draws another number for each bit: another graph per bit.
+    n_features : int or float, default 0.5
+        Features that a bit sees under the letter f: a number d, or a fraction d/D.
+    centers : {"common", "private"}, default "common"
+        Whether kernel functions share their centres.
+    n_centers : int, default 500
+        Number of radial basis functions of a kernel function.
+    kernel_width : float, optional
+        s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
+    scaling : {"columns", "whole"}, default "columns"
+        Whether each feature is standardised on its own, or all by one factor (pixels), from each bit's own rows.
+    block_order : {"random", "fixed"}, default "random"
+        Order in which the z-step visits its blocks.
+    max_sweeps : int, default 1000
+        Limit on the sweeps of the z-step.
+    mac : bool or sequence of float, default False
+        Alternate z-step and classifier with the method of auxiliary coordinates; a sequence is the schedule of mu,
+        as multiples of the mean pull of the graph on a point.
+    unlabeled : label or None, default -1
+        The label that means unknown; None: there is no such label.
+    random_state : int, RandomState, Generator or None, default 0
+        Bit i depends on (random_state, i) and the data alone.
+    n_jobs : int, optional
+        Workers, as in joblib; joblib.parallel_config chooses the backend (default: threads, or processes for
+        scikit-learn classifiers). The result is the same bytes for any number and kind of them.
+
+    Attributes
+    ----------
+    functions_ : list of hash functions
+    bits_ : list of reports, one per bit: seed, sweeps, energies, balance, accuracy, seconds by stage
+    n_train_ : points in each training set
+    n_disjoint_ : disjoint training sets that the data can give; bits beyond it begin a fresh permutation
+    seed_ : the whole number that random_state came to
+    origin_ : what is subtracted from every vector
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np, ilhash
+    >>> X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 50, axis=0) + np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = ilhash.ILH(n_bits=8, n_similar=10, n_dissimilar=10).fit(X, np.repeat([0, 1], 50))
+    >>> model.transform(X).shape
+    (100, 1)
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        diversity: str = "t",
+        sampling: str = "disjoint",
+        n_train: int | str = "auto",
+        objective: Any = "laplacian",
+        hash_function: Any = "linear",
+        C: float | str = "auto",
+        n_similar: int | tuple[int, int] = 100,
+        n_dissimilar: int | tuple[int, int] = 100,
+        n_features: int | float = 0.5,
+        centers: str = "common",
+        n_centers: int = 500,
+        kernel_width: float | None = None,
+        scaling: str = "columns",
+        block_order: str = "random",
+        max_sweeps: int = MAX_SWEEPS,
+        mac: Any = False,
+        unlabeled: Any = -1,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.diversity = diversity
+        self.sampling = sampling
+        self.n_train = n_train
+        self.objective = objective
+        self.hash_function = hash_function
+        self.C = C
+        self.n_similar = n_similar
+        self.n_dissimilar = n_dissimilar
+        self.n_features = n_features
+        self.centers = centers
+        self.n_centers = n_centers
+        self.kernel_width = kernel_width
+        self.scaling = scaling
+        self.block_order = block_order
+        self.max_sweeps = max_sweeps
+        self.mac = mac
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -------------------------------------------------------------------------------------------- training
+
+    def fit(
+        self, X: Any, y: Any = None, *, affinity: Any = None, pairs: Any = None, progress: Progress | None = None
+    ) -> ILH:
+        """Train all bits.
+
+        Parameters
+        ----------
+        X : array (n, D), also a memory map; only the rows that bits draw are read
+        y : labels (n,), or an indicator matrix (n, L); without any supervision Euclidean neighbours are used
+        affinity : sparse symmetric matrix (n, n) of signed weights, instead of y
+        pairs : rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y
+        progress : called with (bits done, bits in all) as bits finish
+        """
+        self._check_parameters()
+        X = self._read(X, reset=True)
+        supervision = self._supervision(X, y, affinity, pairs)
+        self.seed_ = parameters.resolve_seed(self.random_state)
+        self.fingerprint_ = _fingerprint(X, supervision)
+        self.origin_ = origin_of(X, _sample_rows(len(X), self.seed_))
+        self.functions_: list[HashFunction] = []
+        self.bits_: list[BitReport] = []
+        self._encoder: Encoder | None = None
+        self._train(range(self.n_bits), X, supervision, progress)
+        return self
+
+    def add_bits(
+        self,
+        n: int,
+        X: Any,
+        y: Any = None,
+        *,
+        affinity: Any = None,
+        pairs: Any = None,
+        progress: Progress | None = None,
+    ) -> ILH:
+        """Train n more bits on the data that the model was fitted on; b1 bits and b2 more are b1 + b2 at once."""
+        check_is_fitted(self)
+        n = parameters.check_count("n", n)
+        self._check_parameters()
+        X = self._read(X, reset=False)
+        supervision = self._supervision(X, y, affinity, pairs)
+        if _fingerprint(X, supervision) != self.fingerprint_:
+            raise ValueError(
+                "X and its supervision must be the data that the model was fitted on, got other data: bits of one model "
+                "share their training sets' permutation; fit a new model instead"
+            )
+        first = max(report.bit for report in self.bits_) + 1
+        self._train(range(first, first + n), X, supervision, progress)
+        self.n_bits = len(self.functions_)
+        return self
+
+    def _check_parameters(self) -> None:
+        parameters.check_count("n_bits", self.n_bits)
+        parameters.check_letters(self.diversity)
+        parameters.check_choice("sampling", self.sampling, ("disjoint", "random", "bootstrap"))
+        parameters.check_choice("centers", self.centers, ("common", "private"))
+        parameters.check_choice("scaling", self.scaling, ("columns", "whole"))
+        parameters.check_choice("block_order", self.block_order, ("random", "fixed"))
+        parameters.check_count("max_sweeps", self.max_sweeps)
+        parameters.check_count("n_centers", self.n_centers)
+        parameters.check_range("n_similar", self.n_similar)
+        parameters.check_range("n_dissimilar", self.n_dissimilar)
+        parameters.refuse_unavailable(self.objective)
+        parameters.refuse_unavailable(self.hash_function)
+        objectives.resolve(self.objective)
+        parameters.mac_penalties(self.mac)
+
+    def _read(self, X: Any, reset: bool) -> NDArray[Any]:
+        matrix = as_matrix(X)
+        validate_data(self, X if hasattr(X, "columns") else matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+    def _supervision(self, X: NDArray[Any], y: Any, affinity: Any, pairs: Any) -> Supervision:
+        given = [name for name, value in (("y", y), ("affinity", affinity), ("pairs", pairs)) if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"supervision must be one of y, affinity and pairs, got {' and '.join(given)}")
+        if len(X) < 2:
+            raise ValueError(f"X must have at least 2 rows to compare, got n_samples={len(X)}, 1 sample")
+        if not _on_disk(X):
+            _refuse_non_finite_anywhere(X)
+        if affinity is not None:
+            return affinity_from_matrix(affinity, len(X), self.objective)
+        if pairs is not None:
+            return affinity_from_pairs(pairs, len(X), self.objective)
+        if y is not None:
+            return supervision_from_labels(y, len(X), self.unlabeled)
+        return EuclideanNeighbours(len(X))
+
+    def _train(self, bits: range, X: NDArray[Any], supervision: Supervision, progress: Progress | None) -> None:
+        trainer = BitTrainer(
+            X=X,
+            origin=self.origin_,
+            supervision=supervision,
+            plan=self._plan(X, supervision),
+            objective=self.objective,
+            learners=self._learners(X),
+            max_sweeps=self.max_sweeps,
+            penalties=parameters.mac_penalties(self.mac),
+        )
+        done = 0
+
+        def one_more(bit: int) -> None:
+            nonlocal done
+            done += 1
+            if progress is not None:
+                progress(done, len(bits))
+
+        own_kernels = all(not isinstance(learner, ClassifierLearner) for learner in trainer.learners)
+        prefer = "threads" if own_kernels else "processes"
+        self._keep(run(trainer, bits, n_jobs=self.n_jobs, prefer=prefer, done=one_more))
+
+    def _plan(self, X: NDArray[Any], supervision: Supervision) -> Plan:
+        source = _row_source(supervision)
+        self.n_train_, cut = parameters.training_size(self.n_train, source.size)
+        if cut:
+            warnings.warn(
+                f"n_train={self.n_train} is more than the {source.size} points that can be drawn: all of them are used, and "
+                "training sets do not differ",
+                stacklevel=4,
+            )
+        plan = Plan(
+            random_state=self.seed_,
+            letters=parameters.check_letters(self.diversity),
+            sampling=self.sampling,
+            n_train=self.n_train_,
+            n_features=X.shape[1],
+            n_features_drawn=parameters.drawn_features(self.n_features, X.shape[1]),
+            similar=parameters.check_range("n_similar", self.n_similar),
+            dissimilar=parameters.check_range("n_dissimilar", self.n_dissimilar),
+            block_order=self.block_order,
+            source=source,
+        )
+        self.n_disjoint_ = plan.n_disjoint
+        return plan
+
+    def _learners(self, X: NDArray[Any]) -> list[Learner]:
+        wanted = list(self.hash_function) if isinstance(self.hash_function, list | tuple) else [self.hash_function]
+        if not wanted:
+            raise ValueError("hash_function must name at least one function, got an empty list")
+        return [self._learner(kind, X) for kind in wanted]
+
+    def _learner(self, kind: Any, X: NDArray[Any]) -> Learner:
+        if isinstance(kind, str) and kind == "linear":
+            return LinearLearner(self._cost(0.01), self.scaling)
+        if isinstance(kind, str) and kind == "kernel":
+            sample = None
+            if self.centers == "common":
+                rows = _sample_rows(len(X), self.seed_, max(SAMPLE, self.n_centers))
+                sample = gather(X, rows, self.origin_)
+            return KernelLearner(self._cost(10.0), self.n_centers, self.scaling, self.kernel_width, sample)
+        if hasattr(kind, "fit") and hasattr(kind, "predict") and hasattr(kind, "get_params"):
+            return ClassifierLearner(kind, self.scaling)
+        raise ValueError(f"hash_function must be 'linear', 'kernel' or a scikit-learn classifier, got {kind!r}")
+
+    def _cost(self, automatic: float) -> float:
+        if isinstance(self.C, str) and self.C == "auto":
+            return automatic
+        if isinstance(self.C, str) or not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        return float(self.C)
+
+    def _keep(self, trained: Sequence[TrainedBit]) -> None:
+        self.functions_ = _share_common_basis([*self.functions_, *(bit.function for bit in trained)])
+        self.bits_ = [*self.bits_, *(bit.report for bit in trained)]
+        self._encoder = None
+        _warn_of_shortages([bit.report for bit in trained], self.n_similar)
+        unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
+        if unfinished:
+            warnings.warn(
+                f"the z-step of {len(unfinished)} of {len(trained)} bits stopped at max_sweeps={self.max_sweeps} before it "
+                f"converged (bit {unfinished[0]} first): raise max_sweeps",
+                stacklevel=4,
+            )
+
+    # -------------------------------------------------------------------------------------------- encoding
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the margins, float32 (n, n_bits); a bit is margin > 0."""
+        matrix = self._input(X)
+        out = np.empty((len(matrix), len(self.functions_)), np.float32)
+        for rows, margins in self._margins(matrix):
+            out[rows] = margins
+        return out
+
+    def transform(self, X: Any) -> NDArray[np.uint8]:
+        """Return packed codes, uint8 (n, ceil(n_bits / 8)), most significant bit first, padding zero."""
+        matrix = self._input(X)
+        out = np.empty((len(matrix), codes.bytes_per_code(len(self.functions_))), np.uint8)
+        for rows, margins in self._margins(matrix):
+            out[rows] = codes.pack(margins > 0)
+        return out
+
+    def _input(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        return self._read(X, reset=False)
+
+    def _margins(self, matrix: NDArray[Any]) -> Any:
+        if self._encoder is None:
+            self._encoder = Encoder(self.functions_, self.n_features_in_)
+        for rows, chunk in chunks(matrix, self.origin_):
+            yield rows, self._encoder.margins(chunk)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return one name per byte of a code."""
+        check_is_fitted(self)
+        width = codes.bytes_per_code(len(self.functions_))
+        return np.asarray([f"ilh_byte{i}" for i in range(width)], dtype=object)
+
+    # -------------------------------------------------------------------------------------------- parts
+
+    def __getitem__(self, which: Any) -> ILH:
+        """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
+        check_is_fitted(self)
+        chosen = _positions(which, len(self.functions_))
+        part = ILH(**self.get_params(deep=False)).set_params(n_bits=len(chosen))
+        for name, value in vars(self).items():
+            if name.endswith("_"):
+                setattr(part, name, value)
+        part.functions_ = [self.functions_[i] for i in chosen]
+        part.bits_ = [self.bits_[i] for i in chosen]
+        part._encoder = None
+        return part
+
+    def save(self, path: Any) -> None:
+        """Write the model to a directory of its own (see ilhash.load)."""
+        from ilhash.persistence import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "_encoder" in state:
+            state = {**state, "_encoder": None}  # closures do not travel; it is built again on first use
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+# ------------------------------------------------------------------------------------------------ helpers
+
+
+def _sample_rows(n: int, seed: int, size: int = SAMPLE) -> NDArray[np.int64]:
+    return _core.permuted(n, seed_for(seed, "sample"), 0, min(size, n))
+
+
+def _row_source(supervision: Supervision) -> RowSource:
+    if isinstance(supervision, SparseAffinity):
+        matrix = supervision.matrix
+        return NeighbourhoodRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+    return UniformRows(supervision.n_points, supervision.drawable)
+
+
+def _fingerprint(X: NDArray[Any], supervision: Supervision) -> str:
+    return f"{fingerprint(X)}-{supervision.digest()}"
+
+
+def _on_disk(X: NDArray[Any]) -> bool:
+    array: Any = X
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
+def _refuse_non_finite_anywhere(X: NDArray[Any]) -> None:
+    """Look at all rows of an array in memory; sums are enough to see whether anything is wrong."""
+    if X.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        fine = np.isfinite(X.sum(dtype=np.float64))
+    if not fine:
+        refuse_non_finite(X)
+
+
+def _share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
+    """Let all functions of a common basis hold one and the same object: workers return copies of it."""
+    first = next((f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common), None)
+    return [
+        replace(f, basis=first) if first is not None and isinstance(f, KernelFunction) and f.basis.common else f
+        for f in functions
+    ]
+
+
+def _warn_of_shortages(reports: Sequence[BitReport], wanted: Any) -> None:
+    smallest: dict[str, tuple[int, int]] = {}
+    for report in reports:
+        for name, size in report.shortages.items():
+            if name not in smallest or size < smallest[name][0]:
+                smallest[name] = (size, report.bit)
+    if not smallest:
+        return
+    listed = [f"{name} ({size} points for bit {bit})" for name, (size, bit) in list(smallest.items())[:3]]
+    more = f" and {len(smallest) - 3} more" if len(smallest) > 3 else ""
+    warnings.warn(
+        f"too few points for n_similar={wanted} similar neighbours each: class {', class '.join(listed)}{more}; their points "
+        "got fewer neighbours",
+        stacklevel=5,
+    )
+
+
+def _positions(which: Any, n: int) -> list[int]:
+    if isinstance(which, slice):
+        chosen = list(range(n))[which]
+    else:
+        wanted = np.atleast_1d(np.asarray(which))
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {which!r}")
+        if ((wanted < -n) | (wanted >= n)).any():
+            raise IndexError(f"bits must lie between 0 and {n - 1}, got {which!r}")
+        chosen = [int(i) % n for i in wanted]
+    if not chosen:
+        raise ValueError(f"a model must keep at least one bit, got {which!r} of {n} bits")
+    return chosen

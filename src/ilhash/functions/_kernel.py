@@ -1,0 +1,129 @@
+"""Kernel hash functions: a linear SVM on radial basis functions exp(-|x - c|^2 / s) around some of the points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash.functions._base import Fitted, Margins, standardisation
+from ilhash.functions._svm import fit_squared_hinge
+from ilhash.vectors import Rows
+
+__all__ = ["KernelFunction", "KernelLearner", "RadialBasis"]
+
+
+@dataclass(frozen=True, eq=False)
+class RadialBasis:
+    """phi_j(x) = exp(-|factor * (x - origin) - c_j|^2 / s).
+
+    Attributes
+    ----------
+    centers : float32 (m, d), already scaled by ``factor``
+    factor : float32 (d,), the scale of each feature
+    width : s
+    features : the features it looks at, or None for all
+    common : whether all bits of a model share it
+    """
+
+    centers: NDArray[np.float32]
+    factor: NDArray[np.float32]
+    width: float
+    features: NDArray[np.int32] | None = None
+    common: bool = False
+
+    @classmethod
+    def around(
+        cls,
+        rows: Rows,
+        centers: NDArray[np.int64],
+        scaling: str,
+        width: float | None,
+        features: NDArray[np.int32] | None = None,
+        common: bool = False,
+    ) -> RadialBasis:
+        """Centre on some of the rows; by default s is half the mean squared distance from the rows to the centres."""
+        factor = standardisation(rows, scaling)[1].astype(np.float32)
+        basis = cls(rows.values[centers] * factor, factor, 1.0, features, common)
+        if width is None:
+            width = 0.5 * float(basis.squared_distances(rows.values).mean(dtype=np.float64))
+        return cls(basis.centers, factor, width if width > 0 else 1.0, features, common)
+
+    def squared_distances(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Squared distances of rows (own features only) to the centres."""
+        scaled = values * self.factor
+        out = scaled @ self.centers.T
+        out *= np.float32(-2.0)
+        out += np.einsum("ij,ij->i", scaled, scaled)[:, None]
+        out += np.einsum("ij,ij->i", self.centers, self.centers)
+        return np.maximum(out, np.float32(0.0), out=out)
+
+    def evaluate(self, values: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """Write phi of rows (own features only) into ``out``."""
+        np.multiply(self.squared_distances(values), np.float32(-1.0 / self.width), out=out)
+        np.exp(out, out=out)
+
+    def of(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return phi of rows with all features."""
+        out = np.empty((len(X), len(self.centers)), np.float32)
+        self.evaluate(X if self.features is None else X[:, self.features], out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction:
+    """h(x) = w'phi(x) + bias."""
+
+    kind: ClassVar[str] = "kernel"
+    basis: RadialBasis
+    weights: NDArray[np.float32]
+    bias: np.float32
+
+    @property
+    def features(self) -> NDArray[np.int32] | None:
+        """The features the basis looks at."""
+        return self.basis.features
+
+    def margins(self, X: NDArray[np.float32]) -> Margins:
+        """Return the margin of every row."""
+        return np.asarray(self.basis.of(X) @ self.weights + self.bias, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class KernelLearner:
+    """Kernel SVM with its centres drawn from the bit's own points (private) or given (common).
+
+    ``common_sample`` holds seeded rows of X with all features; its first ``n_centers`` rows are the common centres.
+    """
+
+    C: float = 10.0
+    n_centers: int = 500
+    scaling: str = "columns"
+    width: float | None = None
+    common_sample: Rows | None = None
+
+    def fit(
+        self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int
+    ) -> Fitted:
+        """Fit to bits z in {-1,+1}."""
+        basis = self._basis(rows, features, seed)
+        phi = np.ones((len(z), len(basis.centers) + 1), np.float32)
+        basis.evaluate(rows.values, phi[:, :-1])
+        solution = fit_squared_hinge(phi, z.astype(np.float32), self.C)
+        function = KernelFunction(basis, solution[:-1].copy(), np.float32(solution[-1]))
+        return Fitted(function, phi @ solution, z)
+
+    def _basis(self, rows: Rows, features: NDArray[np.int32] | None, seed: int) -> RadialBasis:
+        if self.common_sample is None:
+            count = min(self.n_centers, len(rows.values))
+            centers = _core.permuted(len(rows.values), seed, 0, count)
+            return RadialBasis.around(rows, centers, self.scaling, self.width, features)
+        sample = self.common_sample
+        if features is not None:
+            columns = np.append(features, sample.with_ones.shape[1] - 1)
+            sample = Rows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
+        centers = np.arange(min(self.n_centers, len(sample.values)))
+        return RadialBasis.around(sample, centers, self.scaling, self.width, features, common=features is None)

@@ -1,0 +1,163 @@
+"""Vectors as the other rooms see them: checked, read by rows, and taken relative to an origin.
+
+All arithmetic on vectors is done in float32 on x - origin, where the origin is the mean of a small seeded sample. Large
+offsets thus cost no precision, whatever the input type, and nothing needs a pass over all of X.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ilhash import _core
+
+__all__ = ["Rows", "as_matrix", "chunks", "fingerprint", "gather", "origin_of", "refuse_non_finite"]
+
+CHUNK_BYTES = 8 << 20  # of float32 input per step of a streamed computation
+
+_Gather = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
+_GATHER: dict[str, _Gather] = {"float32": _core.gather_f32, "float64": _core.gather_f64, "uint8": _core.gather_u8}
+
+
+def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
+    """Return X as a 2-D numeric array without copying what is already one; memory maps stay on disk."""
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"{name} must be a dense array, got a sparse matrix of shape {X.shape}: sparse input is not supported, "
+            "use X.toarray()"
+        )
+    array = np.asanyarray(X)
+    if array.dtype.kind == "O":
+        array = _from_objects(array, name)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real numbers, got {array.dtype}: Complex data not supported")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must be a 2-D array (rows are vectors), got {array.ndim}-D with shape {array.shape}. Reshape your "
+            "data with X.reshape(1, -1) if it is a single vector or X.reshape(-1, 1) if it has a single feature"
+        )
+    if array.shape[0] == 0:
+        raise ValueError(f"{name} must have rows, got 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have columns, got 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
+    return array
+
+
+def _from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold numbers, got an object array that does not convert: {error}") from None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows (and features) of X, as float32 relative to the origin.
+
+    Attributes
+    ----------
+    values : float32 (N, d)
+    with_ones : the same memory with a last column of ones, (N, d + 1)
+    mean, variance : of each column of ``values``
+    """
+
+    with_ones: NDArray[np.float32]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """The vectors without the column of ones."""
+        return self.with_ones[:, :-1]
+
+    def rescaled(self, shift: NDArray[np.floating], factor: NDArray[np.floating]) -> Rows:
+        """Return (values - shift) * factor, in the same memory: the unscaled rows are gone."""
+        factor32 = factor.astype(np.float32)
+        _core.rescale(self.values, shift.astype(np.float32), factor32)
+        return Rows(self.with_ones, (self.mean - shift) * factor32, self.variance * factor32.astype(np.float64) ** 2)
+
+    def copy(self) -> Rows:
+        """Return rows with memory of their own."""
+        return Rows(self.with_ones.copy(), self.mean, self.variance)
+
+    def take(self, positions: NDArray[Any]) -> Rows:
+        """Return the rows at some positions."""
+        kept = self.with_ones[positions]
+        values = kept[:, :-1].astype(np.float64)
+        return Rows(kept, values.mean(axis=0), values.var(axis=0))
+
+
+def gather(
+    X: NDArray[Any], rows: NDArray[np.int64], origin: NDArray[np.float64], features: NDArray[np.int32] | None = None
+) -> Rows:
+    """Read the drawn rows, and only those, of an array or memory map."""
+    n, d = len(rows), X.shape[1] if features is None else len(features)
+    out = np.empty((n, d + 1), np.float32)
+    out[:, d] = 1.0
+    own_origin = origin if features is None else origin[features]
+    kernel = _GATHER.get(X.dtype.name)
+    if kernel is None or not X.dtype.isnative or not _has_contiguous_rows(X):
+        X, rows, kernel = np.asarray(X[rows], dtype=np.float64, order="C"), np.arange(n), _core.gather_f64
+    total, squares = kernel(np.asarray(X), rows, features, own_origin, out[:, :d])
+    if not np.isfinite(squares).all():
+        refuse_non_finite(out[:, :d], "the drawn rows of X")
+    mean = total / n
+    return Rows(out, mean, np.maximum(squares / n - mean**2, 0.0))
+
+
+def _has_contiguous_rows(X: NDArray[Any]) -> bool:
+    rows, columns = X.strides
+    return columns == X.itemsize and rows >= 0 and rows % X.itemsize == 0
+
+
+def refuse_non_finite(X: NDArray[Any], name: str = "X") -> None:
+    """Raise where rows hold NaN, infinity or values beyond float32; count them."""
+    finite = np.isfinite(X).all(axis=1)
+    if finite.all():
+        return
+    bad = int(np.count_nonzero(~finite))
+    what = "NaN" if np.isnan(X).any() else "infinity or values too large for float32"
+    raise ValueError(f"{name} must be finite float32 numbers, got {bad} of {len(X)} rows that hold {what}")
+
+
+def chunks(X: NDArray[Any], origin: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Stream all rows of X as float32 relative to the origin, in bounded memory; refuses what is not finite."""
+    step = max(1, CHUNK_BYTES // (4 * X.shape[1]))
+    for first in range(0, len(X), step):
+        rows = slice(first, min(first + step, len(X)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = X[rows]
+            if part.dtype == np.float64:
+                chunk = (part - origin).astype(np.float32)
+            else:
+                chunk = np.asarray(part, dtype=np.float32) - origin.astype(np.float32)
+            total = chunk.sum()
+        if not np.isfinite(total):
+            refuse_non_finite(chunk, f"X[{rows.start}:{rows.stop}]" if len(X) > step else "X")
+        yield rows, np.ascontiguousarray(chunk)
+
+
+def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean of some rows in double precision."""
+    sample = np.asarray(X[rows], dtype=np.float64)
+    if not np.isfinite(sample).all():
+        refuse_non_finite(sample, "the drawn rows of X")
+    return np.asarray(sample.mean(axis=0))
+
+
+def fingerprint(X: NDArray[Any]) -> str:
+    """Identify X by shape, type and up to 64 rows spread over it: cheap, also for a map larger than memory."""
+    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
+    for row in np.unique(np.linspace(0, len(X) - 1, 64).astype(np.int64)):
+        digest.update(np.ascontiguousarray(X[row]).tobytes())
+    return digest.hexdigest()
