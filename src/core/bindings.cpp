@@ -223,7 +223,7 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
 // ---------------------------------------------------------------------------------------------- vectors
 
 template <class T, auto kernel>
-auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> columns, Vector<double> origin,
+auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> columns, Vector<float> origin,
             WritableMatrix<float> out) {
   const Rows<const T> from = as_rows<const T>(x);
   const Rows<float> to = as_rows<float>(out);
@@ -231,14 +231,15 @@ auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> co
   require(to.n_columns == (columns ? columns->shape(0) : from.n_columns), "out must have one column per feature");
   require(origin.shape(0) == to.n_columns, "origin must have one value per column of out");
   std::vector<double> sum(to.n_columns, 0.0), squares(to.n_columns, 0.0);
+  std::vector<float> scratch(2 * to.n_columns);
   {
     nb::gil_scoped_release release;
     for (size_t i = 0; i < rows.shape(0); ++i)
       require(rows(i) >= 0 && static_cast<size_t>(rows(i)) < from.n_rows, "a drawn row is out of range");
     for (size_t j = 0; columns && j < columns->shape(0); ++j)
       require((*columns)(j) >= 0 && static_cast<size_t>((*columns)(j)) < from.n_columns, "a feature is out of range");
-    (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to, sum.data(),
-                               squares.data());
+    (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to,
+                               scratch.data(), sum.data(), squares.data());
   }
   return nb::make_tuple(to_numpy(std::move(sum)), to_numpy(std::move(squares)));
 }

@@ -48,42 +48,41 @@ void partial_shuffle(std::vector<uint32_t>& items, uint32_t k, Random& random) {
 
 // The union of everybody's choices as symmetric arcs, in one pass: when row n is reached it already holds the
 // m < n that chose n, so a second mention is seen there. Pairs that are arcs of `exclude` are left out.
-Arcs symmetrise(const Choices& choices, uint32_t n_points, bool with_reverse, const Arcs* exclude) {
+Arcs symmetrise(const Choices& choices, uint32_t n_points, const Arcs* exclude) {
   Arcs arcs;
-  std::vector<uint64_t> room(n_points, 0);
+  std::vector<uint32_t> chosen_by(n_points, 0);
   const size_t n_choices = choices.begin[n_points];
-  for (size_t i = 0; i < n_choices; ++i) ++room[choices.chosen[i]];
+  for (size_t i = 0; i < n_choices; ++i) ++chosen_by[choices.chosen[i]];
   uint64_t total = 0;
   arcs.begin.resize(n_points + size_t{1});
   for (uint32_t n = 0; n < n_points; ++n) {
     arcs.begin[n] = static_cast<uint32_t>(total);
-    total += room[n] + (choices.begin[n + 1] - choices.begin[n]);
+    total += uint64_t{chosen_by[n]} + (choices.begin[n + 1] - choices.begin[n]);
     refuse_too_many_arcs(total);
   }
   arcs.begin[n_points] = static_cast<uint32_t>(total);
   arcs.end.assign(arcs.begin.begin(), arcs.begin.end() - 1);
   arcs.target = Buffer<uint32_t>(total);
-  if (with_reverse) arcs.reverse = Buffer<uint32_t>(total);
 
   std::vector<uint32_t> seen_by(n_points, kNobody);
   uint32_t* const end = arcs.end.data();
   uint32_t* const target = arcs.target.data();
-  uint32_t* const reverse = arcs.reverse.data();
   for (uint32_t n = 0; n < n_points; ++n) {
     for (uint32_t a = arcs.begin[n]; a < end[n]; ++a) seen_by[target[a]] = n;
     if (exclude)
       for (uint32_t a = exclude->begin[n]; a < exclude->end[n]; ++a) seen_by[exclude->target[a]] = n;
+    // No branch on what is new: a tenth of them would be mispredicted. A second mention writes into the slot that it
+    // was given room for, and leaves it free.
+    uint32_t own_end = end[n];
     for (uint32_t i = choices.begin[n]; i < choices.begin[n + 1]; ++i) {
-      const uint32_t m = choices.chosen[i];
-      if (seen_by[m] == n) continue;
-      const uint32_t there = end[n]++, back = end[m]++;
-      target[there] = m;
+      const uint32_t m = choices.chosen[i], back = end[m];
+      const uint32_t is_new = seen_by[m] != n;
+      target[own_end] = m;
       target[back] = n;
-      if (with_reverse) {
-        reverse[there] = back;
-        reverse[back] = there;
-      }
+      own_end += is_new;
+      end[m] = back + is_new;
     }
+    end[n] = own_end;
   }
   return arcs;
 }
@@ -91,8 +90,8 @@ Arcs symmetrise(const Choices& choices, uint32_t n_points, bool with_reverse, co
 SignedGraph graph_from_choices(const Choices& similar, const Choices& dissimilar, uint32_t n, bool may_conflict) {
   SignedGraph graph;
   graph.n = n;
-  graph.attract = symmetrise(similar, n, true, nullptr);
-  graph.repel = symmetrise(dissimilar, n, false, may_conflict ? &graph.attract : nullptr);
+  graph.attract = symmetrise(similar, n, nullptr);
+  graph.repel = symmetrise(dissimilar, n, may_conflict ? &graph.attract : nullptr);
   return graph;
 }
 
@@ -132,14 +131,13 @@ SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_
   std::vector<uint32_t> stamp(n_points, kNobody);
   uint32_t first = 0;
   for (const uint32_t size : class_sizes) {
-    const uint32_t others = n_points - size;
     const auto own = [first](uint32_t draw) { return first + draw; };
-    const auto outside = [first, size](uint32_t draw) { return draw < first ? draw : draw + size; };
+    const auto outside = [first, size](uint32_t draw) { return draw + size * (draw >= first); };
     for (uint32_t n = first; n < first + size; ++n) {
       stamp[n] = n;
       draw_distinct(n, same.begin[n + 1] - same.begin[n], size, own, stamp.data(), random,
                     same.chosen.data() + same.begin[n]);
-      draw_distinct(n, other.begin[n + 1] - other.begin[n], others, outside, stamp.data(), random,
+      draw_distinct(n, other.begin[n + 1] - other.begin[n], n_points - size, outside, stamp.data(), random,
                     other.chosen.data() + other.begin[n]);
     }
     first += size;
@@ -219,7 +217,7 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
                                  uint32_t n) {
   SignedGraph graph;
   graph.n = n;
-  graph.weighted = true;
+  graph.weighted = graph.sorted = true;
   const uint32_t n_arcs = row_begin[n];
   const size_t n_attract = std::count_if(couplings, couplings + n_arcs, [](double w) { return w > 0; });
   const size_t counts[2] = {n_attract, n_arcs - n_attract};
@@ -230,7 +228,6 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
     sides[s]->target = Buffer<uint32_t>(counts[s]);
     sides[s]->weight = Buffer<double>(counts[s]);
   }
-  graph.attract.reverse = Buffer<uint32_t>(n_attract);
 
   uint32_t filled[2] = {0, 0};
   for (uint32_t i = 0; i < n; ++i) {
@@ -243,11 +240,6 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
     for (int s = 0; s < 2; ++s) sides[s]->end[i] = filled[s];
   }
   for (int s = 0; s < 2; ++s) sides[s]->begin[n] = filled[s];
-  // Rows are visited in ascending order and columns are sorted, so the arcs into j are met in the order of row j.
-  std::vector<uint32_t> cursor(graph.attract.begin.begin(), graph.attract.begin.end() - 1);
-  for (uint32_t i = 0; i < n; ++i)
-    for (uint32_t a = graph.attract.begin[i]; a < graph.attract.end[i]; ++a)
-      graph.attract.reverse[a] = cursor[graph.attract.target[a]]++;
   return graph;
 }
 

@@ -4,35 +4,17 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "buffer.hpp"
+
 namespace ilhash {
-
-// An array that is not zeroed on allocation: graphs are large, short-lived and written in full.
-template <class T>
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(size_t n) : data_(new T[n]), size_(n) {}
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
-  T& operator[](size_t i) { return data_[i]; }
-  const T& operator[](size_t i) const { return data_[i]; }
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-
- private:
-  std::unique_ptr<T[]> data_;
-  size_t size_ = 0;
-};
 
 // Arcs by source: those of point n are [begin[n], end[n]). Rows may have slack behind them.
 struct Arcs {
   std::vector<uint32_t> begin, end;
   Buffer<uint32_t> target;
-  Buffer<uint32_t> reverse;  // where the opposite arc stands; only attracting arcs carry flow, so only they need it
-  Buffer<double> weight;     // |w_nm|; only in weighted graphs
+  Buffer<double> weight;  // |w_nm|; only in weighted graphs
 
   size_t count() const;
 };
@@ -40,6 +22,7 @@ struct Arcs {
 struct SignedGraph {
   uint32_t n = 0;
   bool weighted = false;  // otherwise every coupling is +1 or -1
+  bool sorted = false;    // whether the arcs of each point are sorted by target
   Arcs attract, repel;
   std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
 };

@@ -38,9 +38,12 @@ class Waves {
   }
 
  private:
-  void move(uint32_t arc, Flow amount) {
+  void move(uint32_t from, uint32_t to, uint32_t arc, Flow amount) {
     residual_[arc] = static_cast<Capacity>(residual_[arc] - amount);
-    Capacity& back = residual_[net_.reverse[arc]];
+    const uint32_t* const first = net_.target + net_.begin[to];
+    const uint32_t* const last = net_.target + net_.end[to];
+    const uint32_t* const found = net_.sorted ? std::lower_bound(first, last, from) : std::find(first, last, from);
+    Capacity& back = residual_[found - net_.target];
     back = static_cast<Capacity>(back + amount);
   }
 
@@ -54,7 +57,7 @@ class Waves {
         const Flow y = excess_[j];
         if (y >= 0 || residual_[a] <= 0) continue;
         const Flow amount = std::min({static_cast<Flow>(residual_[a]), x, static_cast<Flow>(-y)});
-        move(a, amount);
+        move(i, j, a, amount);
         excess_[j] = y + amount;
         x -= amount;
         balance_.cancel(amount);
@@ -63,12 +66,12 @@ class Waves {
     }
   }
 
-  // Can flow still go from the arc's target back to its source? For unit weights the arc itself tells.
+  // Can flow still go from the arc's target back to its source?
   bool open_backwards(uint32_t arc) const {
     if constexpr (sizeof(Capacity) == 1)
       return residual_[arc] < 2;
     else
-      return residual_[net_.reverse[arc]] > 0;
+      return residual_[arc] < 2 * net_.weight[arc];
   }
 
   // False when no excess can reach a deficit: the cut is found.
@@ -108,7 +111,7 @@ class Waves {
         if (distance[v] != distance[u] - 1 || residual_[a] <= 0) continue;
         const Flow amount = std::min(static_cast<Flow>(residual_[a]), x);
         const Flow y = excess_[v];
-        move(a, amount);
+        move(u, v, a, amount);
         if (y < 0) balance_.cancel(std::min(amount, static_cast<Flow>(-y)));
         excess_[v] = y + amount;
         x -= amount;

@@ -18,14 +18,17 @@
 namespace ilhash {
 
 // The arcs that carry flow: attracting arcs with both ends in one block, [begin[n], end[n]) of point n.
-// Capacity is int8_t for unit weights, when an arc and its reverse always hold 2 together, or int64_t.
+// What an arc and its opposite can still carry is twice their weight together, so one of them tells of both. Where the
+// opposite arc stands is searched when something is pushed: pushes are few compared with arcs, and an index of all
+// opposites would cost more to write down than the whole cut.
 template <class Capacity, class Flow>
 struct FlowNetwork {
   const uint32_t* begin;
   const uint32_t* end;
   const uint32_t* target;
-  const uint32_t* reverse;
-  std::vector<Capacity> residual;
+  const Capacity* weight;  // nullptr: all are 1
+  bool sorted;             // whether the arcs of each point are sorted by target
+  Buffer<Capacity> residual;
   std::vector<Flow> excess;     // of the block at hand: d minus what has flowed out
   std::vector<int32_t> to_deficit;  // arcs on the shortest way to a deficit, kCutOff if there is none
   std::vector<uint32_t> queue;

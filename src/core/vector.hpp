@@ -18,13 +18,13 @@ constexpr size_t kProjectTile = 32;
 
 struct VectorKernels {
   // out[i, j] = float(x[rows[i], columns[j]] - origin[j]); adds up sum and sum of squares of each column of out.
-  // columns == nullptr: all of them. A column's sums are those of the floats that were written.
-  void (*gather_f32)(Rows<const float> x, const int64_t* rows, const int32_t* columns, const double* origin,
-                     Rows<float> out, double* sum, double* sum_of_squares);
-  void (*gather_f64)(Rows<const double> x, const int64_t* rows, const int32_t* columns, const double* origin,
-                     Rows<float> out, double* sum, double* sum_of_squares);
-  void (*gather_u8)(Rows<const uint8_t> x, const int64_t* rows, const int32_t* columns, const double* origin,
-                    Rows<float> out, double* sum, double* sum_of_squares);
+  // columns == nullptr: all of them. `scratch` holds two floats per column of out.
+  void (*gather_f32)(Rows<const float> x, const int64_t* rows, const int32_t* columns, const float* origin,
+                     Rows<float> out, float* scratch, double* sum, double* sum_of_squares);
+  void (*gather_f64)(Rows<const double> x, const int64_t* rows, const int32_t* columns, const float* origin,
+                     Rows<float> out, float* scratch, double* sum, double* sum_of_squares);
+  void (*gather_u8)(Rows<const uint8_t> x, const int64_t* rows, const int32_t* columns, const float* origin,
+                    Rows<float> out, float* scratch, double* sum, double* sum_of_squares);
 
   // x[i, j] = (x[i, j] - shift[j]) * factor[j], in place.
   void (*rescale)(Rows<float> x, const float* shift, const float* factor);

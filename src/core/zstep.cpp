@@ -35,11 +35,10 @@ struct SplitArcs {
   const uint32_t* end;
   const uint32_t* inside_end;
   const uint32_t* target;
-  const uint32_t* reverse;
   const double* weight;
 
   std::vector<uint32_t> own_inside_end;
-  Buffer<uint32_t> own_target, own_reverse;
+  Buffer<uint32_t> own_target;
   Buffer<double> own_weight;
 };
 
@@ -49,28 +48,23 @@ SplitArcs split_by_block(const SignedGraph& graph, const std::vector<uint32_t>& 
   split.begin = arcs.begin.data();
   split.end = arcs.end.data();
   const size_t capacity = arcs.begin[graph.n];
-  Buffer<uint32_t> moved_to(capacity);
   split.own_inside_end.resize(graph.n);
   split.own_target = Buffer<uint32_t>(capacity);
-  split.own_reverse = Buffer<uint32_t>(capacity);
   if (graph.weighted) split.own_weight = Buffer<double>(capacity);
   for (uint32_t n = 0; n < graph.n; ++n) {
     uint32_t slot = arcs.begin[n];
     for (const bool inside : {true, false}) {
-      for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a)
-        if ((block[arcs.target[a]] == block[n]) == inside) moved_to[a] = slot++;
+      for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a) {
+        if ((block[arcs.target[a]] == block[n]) != inside) continue;
+        split.own_target[slot] = arcs.target[a];
+        if (graph.weighted) split.own_weight[slot] = arcs.weight[a];
+        ++slot;
+      }
       if (inside) split.own_inside_end[n] = slot;
     }
   }
-  for (uint32_t n = 0; n < graph.n; ++n)
-    for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a) {
-      split.own_target[moved_to[a]] = arcs.target[a];
-      split.own_reverse[moved_to[a]] = moved_to[arcs.reverse[a]];
-      if (graph.weighted) split.own_weight[moved_to[a]] = arcs.weight[a];
-    }
   split.inside_end = split.own_inside_end.data();
   split.target = split.own_target.data();
-  split.reverse = split.own_reverse.data();
   split.weight = split.own_weight.data();
   return split;
 }
@@ -81,7 +75,6 @@ SplitArcs keep_as_is(const SignedGraph& graph) {
   split.begin = graph.attract.begin.data();
   split.end = split.inside_end = graph.attract.end.data();
   split.target = graph.attract.target.data();
-  split.reverse = graph.attract.reverse.data();
   split.weight = graph.attract.weight.data();
   return split;
 }
@@ -109,14 +102,21 @@ class Alternation {
       attract_weight_ = quantised(attract_.begin, attract_.end, attract_.weight);
       repel_weight_ = quantised(graph.repel.begin.data(), graph.repel.end.data(), graph.repel.weight.data());
     }
-    net_ = {attract_.begin, attract_.inside_end, attract_.target, attract_.reverse, {}, {}, {}, {}};
-    net_.residual.assign(graph.attract.begin[graph.n], 1);
-    if constexpr (!kUnit) std::copy(attract_weight_.begin(), attract_weight_.end(), net_.residual.begin());
+    net_ = {attract_.begin, attract_.inside_end, attract_.target, nullptr, graph.sorted, {}, {}, {}, {}};
+    const size_t n_arcs = graph.attract.begin[graph.n];
+    net_.residual = Buffer<Capacity>(n_arcs);
+    std::fill_n(net_.residual.data(), n_arcs, Capacity{1});
+    if constexpr (!kUnit) {
+      std::copy_n(attract_weight_.data(), n_arcs, net_.residual.data());
+      net_.weight = attract_weight_.data();
+    }
     net_.excess.resize(graph.n);
     net_.to_deficit.resize(graph.n);
     net_.queue.resize(graph.n);
     flowed_out_.assign(graph.n, 0);
+    was_cut_.assign(blocks.count(), 0);
     compute_field();
+    field_when_cut_ = field_;
   }
 
   ZStepResult run() {
@@ -126,15 +126,12 @@ class Alternation {
     result.energies.push_back(energy);
     std::vector<uint32_t> order(blocks_.count());
     std::iota(order.begin(), order.end(), 0);
-    stale_.assign(blocks_.count(), 1);
     Random random(options_.seed);
     while (!result.converged && result.energies.size() <= options_.max_sweeps) {
       if (options_.shuffle_blocks)
         for (uint32_t k = blocks_.count(); k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
       bool changed = false;
       for (const uint32_t c : order) {
-        if (!stale_[c]) continue;  // nothing around it moved since its last cut, which is still exact
-        stale_[c] = 0;
         const int64_t gain = improve(c);
         changed |= gain > 0;
         energy -= 2.0 * static_cast<double>(gain) * unit_;
@@ -146,8 +143,8 @@ class Alternation {
   }
 
  private:
-  std::vector<Flow> quantised(const uint32_t* begin, const uint32_t* end, const double* weight) const {
-    std::vector<Flow> out(begin[graph_.n]);
+  Buffer<Flow> quantised(const uint32_t* begin, const uint32_t* end, const double* weight) const {
+    Buffer<Flow> out(begin[graph_.n]);
     for (uint32_t n = 0; n < graph_.n; ++n)
       for (uint32_t a = begin[n]; a < end[n]; ++a)
         out[a] = static_cast<Flow>(std::llround((weight ? weight[a] : 1.0) / unit_));
@@ -174,64 +171,68 @@ class Alternation {
     }
   }
 
-  double initial_energy() const {
+  // Also fills disagreement_.
+  double initial_energy() {
+    disagreement_.assign(blocks_.count(), 0);
     double energy = 0;
     for (uint32_t n = 0; n < graph_.n; ++n) {
+      Flow inside = 0, total = 0;
+      for (uint32_t a = attract_.begin[n]; a < attract_.inside_end[n]; ++a) {
+        inside += attract(a) * z_[attract_.target[a]];
+        total += attract(a);
+      }
+      disagreement_[blocks_.of[n]] += total - inside * z_[n];
       // The unary term counts twice, as a coupling does that is seen from both of its ends.
-      Flow pull = field_[n];
-      for (uint32_t a = attract_.begin[n]; a < attract_.inside_end[n]; ++a) pull += attract(a) * z_[attract_.target[a]];
-      if (options_.field) pull += static_cast<Flow>(std::llround(options_.field[n] / unit_));
-      energy -= static_cast<double>(pull) * z_[n];
+      const Flow own = options_.field ? static_cast<Flow>(std::llround(options_.field[n] / unit_)) : 0;
+      energy -= (static_cast<double>(field_[n]) + static_cast<double>(inside) + static_cast<double>(own)) * z_[n];
     }
+    for (int64_t& twice : disagreement_) twice /= 2;  // every pair was seen from both ends
     return energy * unit_;
   }
 
   // Cuts block c and takes the new bits if they are strictly better; returns half of what E gained, in units.
+  //
+  // Half of the block's part of E is F(z) = -sum d_n z_n - sum_{n<m} w z z. When the cut is found, excess is left only on
+  // the side of +1, deficits only on that of -1, and all arcs between are full; hence the smallest F is
+  // -sum |excess_n| - sum w, and no arc has to be looked at to know what was gained.
   int64_t improve(uint32_t c) {
     const uint32_t* const points = blocks_.of_block(c);
     const uint32_t n = blocks_.size(c);
-    for (uint32_t k = 0; k < n; ++k) net_.excess[points[k]] = field_[points[k]] - flowed_out_[points[k]];
-    const Cut cut = cut_block(net_, points, n);
+    bool moved = false;
     for (uint32_t k = 0; k < n; ++k) {
       const uint32_t i = points[k];
+      moved |= field_[i] != field_when_cut_[i];
+      net_.excess[i] = field_[i] - flowed_out_[i];
+    }
+    if (!moved && was_cut_[c]) return 0;  // the last cut is still exact
+    was_cut_[c] = 1;
+    const Cut cut = cut_block(net_, points, n);
+    int64_t left_over = 0, pull_before = 0, pull_after = 0;
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t i = points[k];
+      field_when_cut_[i] = field_[i];
       flowed_out_[i] = field_[i] - net_.excess[i];
       const bool plus = cut == Cut::kMixed ? net_.to_deficit[i] == kCutOff : cut == Cut::kAllPlus;
       net_.to_deficit[i] = plus ? 1 : -1;  // from here on: the proposed bit
+      left_over += net_.excess[i] < 0 ? -net_.excess[i] : net_.excess[i];
+      pull_before += static_cast<int64_t>(field_[i]) * z_[i];
+      pull_after += static_cast<int64_t>(field_[i]) * net_.to_deficit[i];
     }
-    const int64_t gain = gain_of_proposal(points, n);
-    if (gain > 0)
-      for (uint32_t k = 0; k < n; ++k)
-        if (z_[points[k]] != net_.to_deficit[points[k]]) flip(points[k]);
-    return std::max<int64_t>(gain, 0);
-  }
-
-  int64_t gain_of_proposal(const uint32_t* points, uint32_t n) const {
-    const int32_t* const proposed = net_.to_deficit.data();
-    int64_t gain = 0;
-    for (uint32_t k = 0; k < n; ++k) {
-      const uint32_t i = points[k];
-      if (proposed[i] == z_[i]) continue;
-      Flow pull = field_[i];
-      for (uint32_t a = attract_.begin[i]; a < attract_.inside_end[i]; ++a) {
-        const uint32_t j = attract_.target[a];
-        if (proposed[j] == z_[j]) pull += attract(a) * z_[j];  // a pair that flips together keeps its energy
-      }
-      gain -= 2 * static_cast<int64_t>(pull) * z_[i];
-    }
+    const int64_t gain = left_over - pull_before + disagreement_[c];
+    if (gain <= 0) return 0;
+    disagreement_[c] = pull_after - left_over;
+    for (uint32_t k = 0; k < n; ++k)
+      if (z_[points[k]] != net_.to_deficit[points[k]]) flip(points[k]);
     return gain;
   }
 
   void flip(uint32_t i) {
     z_[i] = static_cast<int8_t>(-z_[i]);
     const Flow change = 2 * static_cast<Flow>(z_[i]);
-    for (uint32_t a = attract_.inside_end[i]; a < attract_.end[i]; ++a) {
+    for (uint32_t a = attract_.inside_end[i]; a < attract_.end[i]; ++a)
       field_[attract_.target[a]] += change * attract(a);
-      stale_[blocks_.of[attract_.target[a]]] = 1;
-    }
-    for (uint32_t a = graph_.repel.begin[i]; a < graph_.repel.end[i]; ++a) {
+    for (uint32_t a = graph_.repel.begin[i]; a < graph_.repel.end[i]; ++a)
       field_[graph_.repel.target[a]] -= change * repel(a);
-      stale_[blocks_.of[graph_.repel.target[a]]] = 1;
-    }
   }
 
   const SignedGraph& graph_;
@@ -240,10 +241,11 @@ class Alternation {
   const ZStepOptions& options_;
   int8_t* z_;
   double unit_ = 1.0;
-  std::vector<Flow> attract_weight_, repel_weight_;  // empty for unit weights
+  Buffer<Flow> attract_weight_, repel_weight_;  // empty for unit weights
   FlowNetwork<Capacity, Flow> net_;
-  std::vector<Flow> field_, flowed_out_;
-  std::vector<uint8_t> stale_;
+  std::vector<Flow> field_, field_when_cut_, flowed_out_;
+  std::vector<uint8_t> was_cut_;
+  std::vector<int64_t> disagreement_;  // by block: twice the weight of the arcs inside whose ends differ, each pair once
 };
 
 }  // namespace

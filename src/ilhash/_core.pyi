@@ -56,21 +56,21 @@ def gather_f32(
     x: NDArray[np.float32],
     rows: NDArray[np.int64],
     columns: NDArray[np.int32] | None,
-    origin: NDArray[np.float64],
+    origin: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def gather_f64(
     x: NDArray[np.float64],
     rows: NDArray[np.int64],
     columns: NDArray[np.int32] | None,
-    origin: NDArray[np.float64],
+    origin: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def gather_u8(
     x: NDArray[np.uint8],
     rows: NDArray[np.int64],
     columns: NDArray[np.int32] | None,
-    origin: NDArray[np.float64],
+    origin: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def rescale(x: NDArray[np.float32], shift: NDArray[np.float32], factor: NDArray[np.float32]) -> None: ...

@@ -16,6 +16,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._scratch import scratch
 
 __all__ = ["Rows", "as_matrix", "chunks", "fingerprint", "gather", "origin_of", "refuse_non_finite"]
 
@@ -98,11 +99,18 @@ class Rows:
 
 
 def gather(
-    X: NDArray[Any], rows: NDArray[np.int64], origin: NDArray[np.float64], features: NDArray[np.int32] | None = None
+    X: NDArray[Any],
+    rows: NDArray[np.int64],
+    origin: NDArray[np.float32],
+    features: NDArray[np.int32] | None = None,
+    reuse: bool = False,
 ) -> Rows:
-    """Read the drawn rows, and only those, of an array or memory map."""
+    """Read the drawn rows, and only those, of an array or memory map.
+
+    With ``reuse`` the memory is this thread's scratch: it holds until the next such call.
+    """
     n, d = len(rows), X.shape[1] if features is None else len(features)
-    out = np.empty((n, d + 1), np.float32)
+    out = scratch("rows", (n, d + 1)) if reuse else np.empty((n, d + 1), np.float32)
     out[:, d] = 1.0
     own_origin = origin if features is None else origin[features]
     kernel = _GATHER.get(X.dtype.name)
@@ -130,7 +138,7 @@ def refuse_non_finite(X: NDArray[Any], name: str = "X") -> None:
     raise ValueError(f"{name} must be finite float32 numbers, got {bad} of {len(X)} rows that hold {what}")
 
 
-def chunks(X: NDArray[Any], origin: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Stream all rows of X as float32 relative to the origin, in bounded memory; refuses what is not finite."""
     step = max(1, CHUNK_BYTES // (4 * X.shape[1]))
     for first in range(0, len(X), step):
@@ -140,19 +148,19 @@ def chunks(X: NDArray[Any], origin: NDArray[np.float64]) -> Iterator[tuple[slice
             if part.dtype == np.float64:
                 chunk = (part - origin).astype(np.float32)
             else:
-                chunk = np.asarray(part, dtype=np.float32) - origin.astype(np.float32)
+                chunk = np.asarray(part, dtype=np.float32) - origin
             total = chunk.sum()
         if not np.isfinite(total):
             refuse_non_finite(chunk, f"X[{rows.start}:{rows.stop}]" if len(X) > step else "X")
         yield rows, np.ascontiguousarray(chunk)
 
 
-def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean of some rows in double precision."""
+def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the mean of some rows, as float32 numbers, so that subtracting it rounds once in any precision."""
     sample = np.asarray(X[rows], dtype=np.float64)
     if not np.isfinite(sample).all():
         refuse_non_finite(sample, "the drawn rows of X")
-    return np.asarray(sample.mean(axis=0))
+    return sample.mean(axis=0).astype(np.float32)
 
 
 def fingerprint(X: NDArray[Any]) -> str:

@@ -73,9 +73,11 @@ class _Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
+        """Count the time inside for ``name``, without that of stages nested in it."""
+        begin, counted = time.perf_counter(), sum(self.seconds.values())
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+        nested = sum(self.seconds.values()) - counted
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin - nested
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class BitTrainer:
     """Trains any bit of a model; everything it needs travels with it to a worker."""
 
     X: NDArray[Any]
-    origin: NDArray[np.float64]
+    origin: NDArray[np.float32]
     supervision: Supervision
     plan: Plan
     objective: str | Loss
@@ -143,18 +145,25 @@ class BitTrainer:
 
     def _pose(self, draw: Draw, attempts: int, watch: _Stopwatch) -> _Problem:
         rows = self.supervision.arrange(draw.rows)
-        with watch.stage("gather"):
-            vectors = gather(self.X, rows, self.origin, draw.features)
+        vectors: list[Rows] = []
+
+        def read() -> Rows:
+            # Late, after the z-step if the supervision does not need vectors: they are still in cache when the hash
+            # function is fitted.
+            if not vectors:
+                with watch.stage("gather"):
+                    vectors.append(gather(self.X, rows, self.origin, draw.features, reuse=True))
+            return vectors[0]
+
         with watch.stage("affinity"):
             graph = self.supervision.graph(
-                rows, self.objective, draw.similar, draw.dissimilar, draw.graph, lambda: vectors.values
+                rows, self.objective, draw.similar, draw.dissimilar, draw.graph, lambda: read().values
             )
         with watch.stage("zstep"):
             step = self._minimise(graph, draw, random_start(len(rows), draw.start))
         connected = graph.graph.degrees() > 0
-        if not connected.all():
-            vectors = vectors.take(np.flatnonzero(connected))
-        return _Problem(draw, graph, step, connected, vectors, attempts)
+        own = read() if connected.all() else read().take(np.flatnonzero(connected))
+        return _Problem(draw, graph, step, connected, own, attempts)
 
     def _minimise(
         self, graph: TrainingGraph, draw: Draw, start: NDArray[np.int8], pull: NDArray[np.float64] | None = None

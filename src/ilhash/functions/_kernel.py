@@ -112,9 +112,9 @@ class KernelLearner:
         basis = self._basis(rows, features, seed)
         phi = np.ones((len(z), len(basis.centers) + 1), np.float32)
         basis.evaluate(rows.values, phi[:, :-1])
-        solution = fit_squared_hinge(phi, z.astype(np.float32), self.C)
+        solution, margins = fit_squared_hinge(phi, z.astype(np.float32), self.C)
         function = KernelFunction(basis, solution[:-1].copy(), np.float32(solution[-1]))
-        return Fitted(function, phi @ solution, z)
+        return Fitted(function, margins, z)
 
     def _basis(self, rows: Rows, features: NDArray[np.int32] | None, seed: int) -> RadialBasis:
         if self.common_sample is None:

@@ -43,7 +43,7 @@ class LinearLearner:
         """Fit to bits z in {-1,+1}."""
         shift, factor = standardisation(rows, self.scaling)
         scaled = rows.rescaled(shift, factor)
-        solution = fit_squared_hinge(scaled.with_ones, z.astype(np.float32), self.C)
+        solution, margins = fit_squared_hinge(scaled.with_ones, z.astype(np.float32), self.C)
         weights = solution[:-1] * factor
         function = LinearFunction(weights.astype(np.float32), np.float32(solution[-1] - weights @ shift), features)
-        return Fitted(function, scaled.with_ones @ solution, z)
+        return Fitted(function, margins, z)

@@ -1,19 +1,23 @@
 """Linear SVM with squared hinge loss: min_w |w|^2 / 2 + C sum_n max(0, 1 - y_n w'x_n)^2, in the primal, by Newton.
 
 The bias is the weight of a column of ones and is regularised with the rest (LIBLINEAR's convention). The objective is
-piecewise quadratic, so Newton's method with an exact line search ends after a handful of steps; its cost is the Hessian
-I + 2C X_a'X_a of the active rows (those inside the margin). Two things keep that low: the first step uses the Hessian of a
-strided subset, because from w = 0 every row is active and the step only has to be good; and later Hessians are updated
-by the rows that entered or left the active set.
+piecewise quadratic, so Newton's method with an exact line search ends after a handful of steps. Its cost is the Hessian
+H = I + 2C X_a'X_a of the active rows a (those inside the margin), which is therefore formed as rarely as possible: the
+Newton system is solved by conjugate gradients, preconditioned with the Hessian of every few rows. Where that is slow (few
+rows per feature, rare features) the exact Hessian is formed for every step, by adding the rows that became active and
+subtracting those that ceased to be; conjugate gradients then end at once.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._scratch import scratch
 
 __all__ = ["fit_squared_hinge", "fit_squared_hinge_float64", "squared_hinge_objective"]
 
@@ -21,6 +25,9 @@ Floats = NDArray[np.float32]
 
 _SYRK_ROWS = 2048  # rows gathered at a time for a Hessian update: their block stays in cache
 _MAX_STEPS = 60
+_MAX_CG = 8  # conjugate gradient iterations per Newton step
+_CG_REDUCTION = 0.1  # of the squared residual: more would be lost again when the active set changes
+_CG_SLOW = 0.75  # a worse reduction per iteration than this is not worth going on with
 
 
 def squared_hinge_objective(X: NDArray[np.floating], y: NDArray[np.floating], w: NDArray[np.floating], C: float) -> float:
@@ -30,103 +37,153 @@ def squared_hinge_objective(X: NDArray[np.floating], y: NDArray[np.floating], w:
     return float(0.5 * w64 @ w64 + C * slack @ slack)
 
 
-def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 1e-5) -> Floats:
-    """Return the weights of the SVM.
+def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -> tuple[Floats, Floats]:
+    """Return the weights of the SVM and its margins X w.
 
     Parameters
     ----------
     X : float32 (N, D), one of its columns being ones if a bias is wanted
     y : float32 (N,) of -1 and +1
     C : the weight of the loss
-    tolerance : stops when the next step would lower the objective by a smaller share than this
+    tolerance : how far the objective may stay above its minimum, as a share of it
     """
     n, d = X.shape
     if d > n:
         # In the coordinates of the rows' own span the problem has n unknowns instead of d, and the same solution.
         basis, coordinates = scipy.linalg.qr(X.T, mode="economic", check_finite=False)
-        inner = fit_squared_hinge(np.ascontiguousarray(coordinates.T), y, C, tolerance)
-        return (basis @ inner).astype(np.float32)
-    weights = _newton(X, y, C, tolerance)
-    # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does not.
-    return fit_squared_hinge_float64(X, y, C, tolerance) if weights is None else weights
+        inner, margins = fit_squared_hinge(np.ascontiguousarray(coordinates.T), y, C, tolerance)
+        return (basis @ inner).astype(np.float32), margins
+    solved = _newton(X, y, C, tolerance)
+    if solved is None:
+        # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does not.
+        weights = fit_squared_hinge_float64(X, y, C, tolerance)
+        return weights, X @ weights
+    return solved
 
 
-def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> Floats | None:
-    """Return the weights, or None where float32 is not enough."""
+def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, Floats] | None:
+    """Return weights and margins, or None where float32 is not enough."""
     n, d = X.shape
     w, margins = np.zeros(d, np.float32), np.zeros(n, np.float32)
-    slack, pull = np.empty(n, np.float32), np.empty(n, np.float32)
-    active = np.empty(n, np.uint8)
-    hessian: _ActiveHessian | None = None
-    for step in range(_MAX_STEPS):
-        loss = _core.hinge(margins, y, slack, pull, active)
-        objective = 0.5 * float(w @ w) + C * loss
+    slack, pull, active = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.uint8)
+    objective = C * _core.hinge(margins, y, slack, pull, active)
+    hessian = _Hessian(X, C)
+    if not hessian.of_every_few_rows():
+        return None
+    for _ in range(_MAX_STEPS):
         gradient = w + np.float32(2.0 * C) * (pull @ X)
-        if step == 0:
-            system = _first_system(X, C)
-        else:
-            hessian = hessian or _ActiveHessian(X)
-            system = hessian.system(active.view(np.bool_), C)
-        direction = _solve(system, -gradient)
-        if direction is None:
+        step = hessian.newton_step(gradient, active.view(np.bool_))
+        if step is None:
             return None
-        predicted_drop = -0.5 * float(gradient @ direction)
-        if step > 0 and predicted_drop <= tolerance * objective:
-            return w + direction  # the last step needs no search: the model is exact this close
-        along = X @ direction
-        t = _exact_step(slack, y, along, float(w @ direction), float(direction @ direction), C)
-        w = w + np.float32(t) * direction
-        margins += np.float32(t) * along
+        t = _exact_step(slack, y, step.along, float(w @ step.direction), float(step.direction @ step.direction), C)
+        w += np.float32(t) * step.direction
+        margins += np.float32(t) * step.along
+        before = objective
+        objective = 0.5 * float(w @ w) + C * _core.hinge(margins, y, slack, pull, active)
+        # Close to the minimum the predicted drop is what was missing to it; what the step did not bring is missing still.
+        missing = step.predicted_drop - max(0.0, before - objective) + step.left_over
+        if step.predicted_drop <= 10.0 * tolerance * before and missing <= tolerance * objective:
+            return w, margins
     return None
 
 
-def _first_system(X: Floats, C: float) -> Floats:
-    """Hessian at w = 0, where all rows are active, from every few rows if there are many."""
-    n, d = X.shape
-    stride = max(1, min(4, n // (3 * d)))
-    rows = np.ascontiguousarray(X[::stride])
-    system = rows.T @ rows
-    system *= np.float32(2.0 * C * stride)
-    system.flat[:: d + 1] += np.float32(1.0)
-    return system
+@dataclass(frozen=True)
+class _Step:
+    """A step towards the minimum of the quadratic model.
+
+    ``along`` is X @ direction; ``predicted_drop`` what the model loses by it, ``left_over`` what it could still lose.
+    """
+
+    direction: Floats
+    along: Floats
+    predicted_drop: float
+    left_over: float
 
 
-class _ActiveHessian:
-    """X_a'X_a of the active rows a, kept up to date by the rows that change sides."""
+class _Hessian:
+    """H = I + 2C X_a'X_a, and the factor of one that was formed before, for some rows."""
 
-    def __init__(self, X: Floats) -> None:
-        self.X = X
+    def __init__(self, X: Floats, C: float) -> None:
+        self.X, self.C = X, C
         self.gram: Floats = np.zeros((X.shape[1], X.shape[1]), np.float32)
-        self.active = np.zeros(len(X), np.bool_)
+        self.rows = np.zeros(len(X), np.bool_)  # that are in gram
+        self.factor: tuple[Floats, bool] | None = None
+        self.exact = False  # whether a Hessian is formed for every step
 
-    def system(self, active: NDArray[np.bool_], C: float) -> Floats:
-        entered, left = np.flatnonzero(active & ~self.active), np.flatnonzero(self.active & ~active)
-        if len(entered) + len(left) > np.count_nonzero(active):
+    def of_every_few_rows(self) -> bool:
+        """Form the Hessian of a subset, scaled to the size of the whole; False if it cannot be factored."""
+        n, d = self.X.shape
+        stride = max(1, min(4, n // (3 * d)))
+        subset = np.zeros(n, np.bool_)
+        subset[::stride] = True
+        return self.form(subset, weight=stride)
+
+    def form(self, rows: NDArray[np.bool_], weight: float = 1.0) -> bool:
+        """Form and factor the Hessian of some rows; False if it is not positive definite in single precision."""
+        entered, left = np.flatnonzero(rows & ~self.rows), np.flatnonzero(self.rows & ~rows)
+        if len(entered) + len(left) > np.count_nonzero(rows):
             self.gram[:] = 0.0
-            entered, left = np.flatnonzero(active), left[:0]
-        self._add(entered, 1.0)
-        self._add(left, -1.0)
-        self.active = active.copy()
-        system = self.gram * np.float32(2.0 * C)
-        system.flat[:: len(system) + 1] += np.float32(1.0)
-        return system
+            entered, left = np.flatnonzero(rows), left[:0]
+        self._add(entered, np.add)
+        self._add(left, np.subtract)
+        self.rows = rows.copy()
+        matrix = self.gram * np.float32(2.0 * self.C * weight)
+        matrix.flat[:: len(matrix) + 1] += np.float32(1.0)
+        try:
+            # The transpose is the same matrix in the order that LAPACK overwrites without a copy.
+            self.factor = scipy.linalg.cho_factor(matrix.T, lower=False, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return False
+        return True
 
-    def _add(self, rows: NDArray[np.intp], sign: float) -> None:
+    def _add(self, rows: NDArray[np.intp], combine: np.ufunc) -> None:
         for first in range(0, len(rows), _SYRK_ROWS):
-            chunk = self.X[rows[first : first + _SYRK_ROWS]]
-            if sign > 0:
-                self.gram += chunk.T @ chunk
-            else:
-                self.gram -= chunk.T @ chunk
+            some = rows[first : first + _SYRK_ROWS]
+            chunk = scratch("svm rows", (len(some), self.X.shape[1]))
+            np.take(self.X, some, axis=0, out=chunk, mode="clip")  # clip: numpy buffers the output otherwise
+            combine(self.gram, chunk.T @ chunk, out=self.gram)
 
+    def newton_step(self, gradient: Floats, active: NDArray[np.bool_]) -> _Step | None:
+        """Return the step for the active rows: with the factor of a subset of rows as long as that does."""
+        if not self.exact:
+            step = self._conjugate_gradients(gradient, active)
+            if step is not None:
+                return step
+            self.exact = True
+        return self._conjugate_gradients(gradient, active) if self.form(active) else None
 
-def _solve(system: Floats, right: Floats) -> Floats | None:
-    try:
-        factor = scipy.linalg.cho_factor(system.T, lower=False, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
+    def _conjugate_gradients(self, gradient: Floats, active: NDArray[np.bool_]) -> _Step | None:
+        """Solve H p = -gradient roughly; None if the factor at hand makes it slow."""
+        X, weight = self.X, active * np.float32(2.0 * self.C)
+        direction, along = np.zeros_like(gradient), np.zeros(len(X), np.float32)
+        drop = largest_rate = 0.0
+        residual = -gradient
+        search = self._precondition(residual)
+        size = first_size = float(residual @ search)
+        for iteration in range(1, _MAX_CG + 1):
+            product = X @ search
+            image = search + (weight * product) @ X
+            rate = size / float(search @ image)
+            direction += np.float32(rate) * search
+            along += np.float32(rate) * product
+            drop += 0.5 * rate * size
+            largest_rate = max(largest_rate, rate)
+            residual = residual - np.float32(rate) * image
+            conditioned = self._precondition(residual)
+            new_size = float(residual @ conditioned)
+            if not np.isfinite(new_size):
+                return None
+            if new_size <= _CG_REDUCTION * first_size:
+                # 1 / rate is a Rayleigh quotient of the preconditioned Hessian: a hint at its smallest eigenvalue.
+                return _Step(direction, along, drop, max(new_size, 0.0) * largest_rate)
+            if new_size > _CG_SLOW**iteration * first_size:
+                return None
+            search = conditioned + np.float32(new_size / size) * search
+            size = new_size
         return None
-    solution: Floats = scipy.linalg.cho_solve(factor, right, check_finite=False)
-    return solution if np.isfinite(solution).all() else None
+
+    def _precondition(self, residual: Floats) -> Floats:
+        return np.asarray(scipy.linalg.cho_solve(self.factor, residual, check_finite=False))
 
 
 def _exact_step(slack: Floats, y: Floats, along: Floats, w_p: float, p_p: float, C: float) -> float:
