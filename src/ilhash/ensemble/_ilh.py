@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,8 +26,10 @@ from ilhash.affinity import (
 from ilhash.diversity import NeighbourhoodRows, Plan, RowSource, UniformRows, seed_for
 from ilhash.ensemble import _parameters as parameters
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit
+from ilhash.ensemble._contents import from_contents, to_contents
 from ilhash.functions import ClassifierLearner, Encoder, HashFunction, KernelFunction, KernelLearner, Learner, LinearLearner
 from ilhash.parallel import run
+from ilhash.persistence import Contents, save
 from ilhash.vectors import as_matrix, chunks, fingerprint, gather, origin_of, refuse_non_finite
 from ilhash.zstep import MAX_SWEEPS
 
@@ -372,12 +375,18 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         part._encoder = None
         return part
 
-    def save(self, path: Any) -> None:
-        """Write the model to a directory of its own (see ilhash.load)."""
-        from ilhash.persistence import save
-
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a directory of its own; ilhash.load reads it."""
         check_is_fitted(self)
         save(self, path)
+
+    def _to_contents(self) -> Contents:
+        return to_contents(self)
+
+    @classmethod
+    def _from_contents(cls, contents: Contents, trusted: list[str] | None) -> ILH:
+        model: ILH = from_contents(cls, contents, trusted)
+        return model
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -1,5 +1,6 @@
 """Hash functions x -> margin, and the learners that fit them to the bits of the z-step."""
 
+from ilhash.functions._arrays import functions_from_arrays, functions_to_arrays
 from ilhash.functions._base import Fitted, HashFunction, Learner
 from ilhash.functions._classifier import ClassifierFunction, ClassifierLearner
 from ilhash.functions._encoder import Encoder
@@ -20,4 +21,6 @@ __all__ = [
     "LinearLearner",
     "RadialBasis",
     "TreeFunction",
+    "functions_from_arrays",
+    "functions_to_arrays",
 ]

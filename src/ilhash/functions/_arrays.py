@@ -1,0 +1,162 @@
+"""Hash functions as named arrays and back; functions that can be stacked are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.functions._base import HashFunction
+from ilhash.functions._classifier import ClassifierFunction
+from ilhash.functions._kernel import KernelFunction, RadialBasis
+from ilhash.functions._linear import LinearFunction
+from ilhash.functions._trees import TreeFunction
+
+__all__ = ["functions_from_arrays", "functions_to_arrays"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def functions_to_arrays(functions: Sequence[HashFunction]) -> tuple[Arrays, dict[str, bytes]]:
+    """Return arrays, and for classifiers that are not arrays their skops files, by name."""
+    groups: dict[Any, list[int]] = {}
+    for bit, function in enumerate(functions):
+        groups.setdefault(_group(function, bit), []).append(bit)
+    arrays: Arrays = {}
+    blobs: dict[str, bytes] = {}
+    for number, bits in enumerate(groups.values()):
+        members: list[Any] = [functions[bit] for bit in bits]
+        kind = members[0].kind
+        part = {"linear": _linear, "kernel": _kernel, "trees": _trees, "classifier": _classifier}[kind](members)
+        part["bits"] = np.array(bits, np.int32)
+        arrays |= {f"{kind}.{number}.{name}": array for name, array in part.items()}
+        if kind == "classifier":
+            blobs[f"classifier-{number}"] = _to_skops(members[0].classifier)
+    return arrays, blobs
+
+
+def _group(function: HashFunction, bit: int) -> Any:
+    if isinstance(function, LinearFunction):
+        return "linear", len(function.weights), function.features is None
+    if isinstance(function, KernelFunction):
+        return "kernel", id(function.basis)
+    return "single", bit
+
+
+def _with_features(part: Arrays, features: list[NDArray[np.int32] | None]) -> Arrays:
+    if features[0] is not None:
+        part["features"] = np.stack([f for f in features if f is not None])
+    return part
+
+
+def _linear(members: list[LinearFunction]) -> Arrays:
+    part = {
+        "weights": np.stack([m.weights for m in members]),
+        "bias": np.array([m.bias for m in members], np.float32),
+    }
+    return _with_features(part, [m.features for m in members])
+
+
+def _kernel(members: list[KernelFunction]) -> Arrays:
+    basis = members[0].basis
+    part: Arrays = {
+        "weights": np.stack([m.weights for m in members]),
+        "bias": np.array([m.bias for m in members], np.float32),
+        "centers": basis.centers,
+        "factor": basis.factor,
+        "width": np.array([basis.width], np.float64),
+        "common": np.array([basis.common], np.uint8),
+    }
+    return _with_features(part, [basis.features])
+
+
+_TREE_ARRAYS = tuple(f.name for f in fields(TreeFunction) if f.name not in ("bias", "features"))
+
+
+def _trees(members: list[TreeFunction]) -> Arrays:
+    (tree,) = members
+    part: Arrays = {name: getattr(tree, name) for name in _TREE_ARRAYS}
+    part["bias"] = np.array([tree.bias], np.float64)
+    return _with_features(part, [tree.features])
+
+
+def _classifier(members: list[ClassifierFunction]) -> Arrays:
+    (member,) = members
+    return _with_features({"shift": member.shift, "factor": member.factor}, [member.features])
+
+
+def functions_from_arrays(arrays: Arrays, blobs: dict[str, bytes], trusted: list[str] | None) -> list[HashFunction]:
+    """Do the inverse of :func:`functions_to_arrays`."""
+    groups: dict[tuple[str, str], Arrays] = {}
+    for name, array in arrays.items():
+        kind, number, part = name.split(".")
+        groups.setdefault((kind, number), {})[part] = array
+    found: dict[int, HashFunction] = {}
+    for (kind, number), part in groups.items():
+        features = part.get("features")
+        if kind == "linear":
+            members = _read_linear(part, features)
+        elif kind == "kernel":
+            members = _read_kernel(part, features)
+        elif kind == "trees":
+            members = [_read_trees(part, features)]
+        else:
+            classifier = _from_skops(blobs[f"classifier-{number}"], trusted)
+            own = None if features is None else features[0]
+            members = [ClassifierFunction(classifier, part["shift"], part["factor"], own)]
+        found |= {int(bit): function for bit, function in zip(part["bits"], members, strict=True)}
+    return [found[bit] for bit in sorted(found)]
+
+
+def _read_linear(part: Arrays, features: NDArray[Any] | None) -> list[HashFunction]:
+    own = [None] * len(part["bits"]) if features is None else list(features)
+    return [LinearFunction(w, b, f) for w, b, f in zip(part["weights"], part["bias"], own, strict=True)]
+
+
+def _read_kernel(part: Arrays, features: NDArray[Any] | None) -> list[HashFunction]:
+    own = None if features is None else features[0]
+    basis = RadialBasis(part["centers"], part["factor"], float(part["width"][0]), own, bool(part["common"][0]))
+    return [KernelFunction(basis, w, b) for w, b in zip(part["weights"], part["bias"], strict=True)]
+
+
+def _read_trees(part: Arrays, features: NDArray[Any] | None) -> HashFunction:
+    table = {name: part[name] for name in _TREE_ARRAYS}
+    return TreeFunction(**table, bias=float(part["bias"][0]), features=None if features is None else features[0])
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise ImportError(
+            "saving and loading classifiers other than SVMs and trees needs skops: pip install 'ilhash[skops]'"
+        ) from None
+    return skops.io
+
+
+def _to_skops(classifier: Any) -> bytes:
+    io = _skops()
+    data: bytes = io.dumps(classifier)
+    unknown = io.get_untrusted_types(data=data)
+    own = type(classifier).__name__
+    if unknown and not type(classifier).__module__.startswith("sklearn."):
+        raise ValueError(
+            f"hash_function must be a classifier of scikit-learn for the model to be saved, got {own}, which would bring "
+            f"types that a loader does not trust: {', '.join(unknown)}"
+        )
+    return data
+
+
+def _from_skops(data: bytes, trusted: list[str] | None) -> Any:
+    io = _skops()
+    unknown = [name for name in io.get_untrusted_types(data=data) if name not in (trusted or ())]
+    unknown = [name for name in unknown if not name.startswith(("sklearn.", "numpy.", "scipy."))]
+    if unknown:
+        raise ValueError(
+            f"a saved classifier must hold types that are trusted, got {', '.join(unknown)}; ilhash.load(path, trusted=[...]) "
+            "names those you trust"
+        )
+    return io.loads(data, trusted=io.get_untrusted_types(data=data))
