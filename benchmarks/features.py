@@ -1,4 +1,4 @@
-"""Real 320-d features for timing: histograms of gradient orientations of CIFAR-10 images, or a stand-in without data."""
+"""Real 320-d features for timing: gradient orientations of CIFAR-10 images, or a stand-in without data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Time to train one ILHt bit, row gathering to classifier, against what one could assemble from well-known parts.
 
-The peer is vectorised SciPy affinity + the faster of PyMaxflow and SciPy max-flow + scikit-learn's LinearSVC at the same C
-(benchmarks/peers.py). One thread each, wall clock, in turns, ratio of medians.
+The peer is vectorised SciPy affinity + the faster of PyMaxflow and SciPy max-flow + scikit-learn's LinearSVC at the
+same C (benchmarks/peers.py). One thread each, wall clock, in turns, ratio of medians.
 
     python benchmarks/train.py            # 320-d features, N = 2,000 to 20,000, and MNIST pixels at N = 5,000
 """
@@ -12,13 +12,13 @@ import time
 import warnings
 
 import numpy as np
-from features import standardised_320
-from peers import train_bit
 from threadpoolctl import threadpool_limits
 
+from features import standardised_320
 from ilhash import ILH, core_simd, datasets
 from ilhash.ensemble._bit import BitTrainer
 from ilhash.functions._svm import fit_squared_hinge, fit_squared_hinge_float64, squared_hinge_objective
+from peers import train_bit
 
 C = 0.01
 TARGETS = {2_000: 8, 5_000: 12, 10_000: 15, 20_000: 15}

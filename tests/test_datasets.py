@@ -139,9 +139,7 @@ def test_fashion_mnist():
 
 
 CIFAR10_PACKED = Folder(data_home() / "cifar10", SPECS["cifar10"].layouts[1])
-packed_here = pytest.mark.skipif(
-    bool(CIFAR10_PACKED.missing()), reason="ILHASH_DATA does not hold the packed cifar10"
-)
+packed_here = pytest.mark.skipif(bool(CIFAR10_PACKED.missing()), reason="ILHASH_DATA does not hold the packed cifar10")
 
 
 @pytest.fixture(scope="module")
@@ -361,9 +359,7 @@ def test_csv_must_be_utf8(data, tmp_path):
 
 
 def test_parquet_columns(write_parquet):
-    path = write_parquet(
-        {"a": X[:, 0].astype("f4"), "b": X[:, 1], "c": X[:, 2].astype("i2")}, row_group_size=1
-    )
+    path = write_parquet({"a": X[:, 0].astype("f4"), "b": X[:, 1], "c": X[:, 2].astype("i2")}, row_group_size=1)
     got = read_matrix(path)
     assert got.dtype == np.float64
     np.testing.assert_array_equal(got, X)

@@ -1,7 +1,7 @@
 """Supervision: who is similar to whom, and the signed graph that one bit's training set gets from it.
 
-Four kinds share one contract (:class:`Supervision`): labels, sets of labels, a sparse signed matrix (also made from pairs),
-and, without any supervision, Euclidean neighbours. Graphs are sparse always; nothing here is N x N.
+Four kinds share one contract (:class:`Supervision`): labels, sets of labels, a sparse signed matrix (also made from
+pairs), and, without any supervision, Euclidean neighbours. Graphs are sparse always; nothing here is N x N.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Supervision(Protocol):
     """Knows which points may be drawn and how the drawn ones are related."""
 
     @property
-    def n_points(self) -> int: ...
+    def n_points(self) -> int:
+        """Number of points, drawable or not."""
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
@@ -66,7 +67,13 @@ class Supervision(Protocol):
         """Return the rows of a training set in the order in which their graph is built."""
 
     def graph(
-        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
     ) -> TrainingGraph:
         """Draw the graph of one training set; ``values()`` gives its vectors to those who need them."""
 
@@ -112,7 +119,13 @@ class Labels:
         return rows[np.argsort(self.codes[rows], kind="stable")]
 
     def graph(
-        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
     ) -> TrainingGraph:
         """Draw ``similar`` points of the same class and ``dissimilar`` of others for each, united over both ends."""
         sizes = np.bincount(self.codes[rows], minlength=len(self.names))
@@ -148,14 +161,25 @@ class LabelSets:
         return rows
 
     def graph(
-        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
     ) -> TrainingGraph:
         """Draw ``similar`` points that share a label and ``dissimilar`` that share none for each."""
         own = self.indicator[rows]
         members = np.bincount(own.indices, minlength=own.shape[1])
         shortages = {f"label {c}": int(members[c]) for c in np.flatnonzero((members > 0) & (members - 1 < similar))}
         graph = _core.SignedGraph.from_label_sets(
-            own.indptr.astype(np.uint32), own.indices.astype(np.uint32), own.shape[1], similar, dissimilar, seed
+            own.indptr.astype(np.uint32),
+            own.indices.astype(np.uint32),
+            own.shape[1],
+            similar,
+            dissimilar,
+            seed,
         )
         return _with_objective(graph, objective, shortages)
 
@@ -203,7 +227,8 @@ def _one_label_each(labels: NDArray[Any], unlabeled: Any) -> Labels:
     known = names != unlabeled if unlabeled is not None and _comparable(names, unlabeled) else np.ones(len(names), bool)
     if labels.dtype.kind in "if" and len(names) == 2 and set(names.tolist()) == {-1, 1} and not known.all():
         raise ValueError(
-            "y must not be exactly {-1, +1} while -1 means unlabelled, got these two values: pass unlabeled=None if -1 is "
+            "y must not be exactly {-1, +1} while -1 means unlabelled, got these two values: pass unlabeled=None if "
+            "-1 is "
             "a class, or use 0 and 1"
         )
     if known.sum() < 2:
@@ -267,7 +292,13 @@ class SparseAffinity:
         return rows
 
     def graph(
-        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
     ) -> TrainingGraph:
         """Return the part of the graph that lies among the rows."""
         own = scipy.sparse.csr_array(self.matrix[rows][:, rows])
@@ -294,7 +325,8 @@ def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "lap
     """Check a sparse signed matrix: square, symmetric, finite, with similar and dissimilar pairs."""
     if not scipy.sparse.issparse(matrix):
         raise TypeError(
-            f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix grows "
+            f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix "
+            f"grows "
             "with the square of the number of points (scipy.sparse.csr_array converts a small one)"
         )
     y = scipy.sparse.csr_array(matrix, dtype=np.float64)
@@ -325,21 +357,24 @@ def affinity_from_pairs(pairs: Any, n_points: int, objective: Objective = "lapla
     outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n_points)
     if outside.any():
         raise ValueError(
-            f"pairs must name rows 0 to {n_points - 1} of X, got {int(outside.sum())} of {len(first)} out of range, such as "
+            f"pairs must name rows 0 to {n_points - 1} of X, got {int(outside.sum())} of {len(first)} out of range, "
+            f"such as "
             f"({first[outside][0]}, {second[outside][0]})"
         )
     if (first == second).any():
-        raise ValueError(f"pairs must join two different points, got {int((first == second).sum())} of a point with itself")
+        raise ValueError(
+            f"pairs must join two different points, got {int((first == second).sum())} of a point with itself"
+        )
     if not np.isfinite(weight).all() or (weight == 0).any():
         raise ValueError("pairs must have finite weights other than 0: > 0 similar, < 0 dissimilar")
     key = np.minimum(first, second) * n_points + np.maximum(first, second)
     unique, position, group = np.unique(key, return_index=True, return_inverse=True)
     contradictory = np.unique(key[weight != weight[position][group]])
     if contradictory.size:
-        i, j = divmod(int(contradictory[0]), n_points)
+        one, other = divmod(int(contradictory[0]), n_points)
         raise ValueError(
             f"pairs must not contradict each other, got {contradictory.size} pairs with two different weights, such as "
-            f"({i}, {j})"
+            f"({one}, {other})"
         )
     i, j, w = unique // n_points, unique % n_points, weight[position]
     both = (np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i])))
@@ -383,7 +418,13 @@ class EuclideanNeighbours:
         return rows
 
     def graph(
-        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
     ) -> TrainingGraph:
         """Join each point to its ``similar`` nearest neighbours and to ``dissimilar`` random others."""
         most = max(1, (len(rows) - 1) // 3)  # in a small set the rest must be left to be dissimilar

@@ -38,6 +38,7 @@ def unpack(codes: NDArray[np.uint8], n_bits: int) -> NDArray[np.bool_]:
     width = bytes_per_code(n_bits)
     if codes.ndim != 2 or codes.dtype != np.uint8 or codes.shape[1] != width:
         raise ValueError(
-            f"codes of {n_bits} bits must be a 2-D uint8 array of {width} columns, got shape {codes.shape} {codes.dtype}"
+            f"codes of {n_bits} bits must be a 2-D uint8 array of {width} columns, got shape {codes.shape} "
+            f"{codes.dtype}"
         )
     return np.unpackbits(codes, axis=1, count=n_bits).astype(np.bool_)

@@ -1,8 +1,8 @@
 """Everything that differs between bits, drawn from (random_state, bit) alone.
 
 The letters are the paper's: i (initialisation), t (training sets), f (feature subsets). What a letter does not name
-depends on random_state alone and is the same for every bit. One source of diversity has no letter: the random order of the
-blocks in the z-step, which differs from bit to bit unless ``block_order="fixed"``.
+depends on random_state alone and is the same for every bit. One source of diversity has no letter: the random order of
+the blocks in the z-step, which differs from bit to bit unless ``block_order="fixed"``.
 """
 
 from __future__ import annotations
@@ -43,11 +43,14 @@ class RowSource(Protocol):
     """Seeded orders of the points that may be drawn."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of points that may be drawn."""
 
-    def take(self, seed: int, start: int, count: int) -> NDArray[np.int64]: ...
+    def take(self, seed: int, start: int, count: int) -> NDArray[np.int64]:
+        """Entries start .. start + count of the order."""
 
-    def bootstrap(self, seed: int, count: int) -> NDArray[np.int64]: ...
+    def bootstrap(self, seed: int, count: int) -> NDArray[np.int64]:
+        """Draw with replacement."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,8 @@ def precision_at_k(
         )
     if len(base_labels) != len(base_codes) or len(query_labels) != len(query_codes):
         raise ValueError(
-            f"labels must have one entry per code, got {len(base_labels)} for {len(base_codes)} and {len(query_labels)} for "
+            f"labels must have one entry per code, got {len(base_labels)} for {len(base_codes)} and "
+            f"{len(query_labels)} for "
             f"{len(query_codes)}"
         )
     ks = np.atleast_1d(np.asarray(k))
@@ -69,10 +70,10 @@ def precision_at_k(
 
 
 def _codes(codes: Any, name: str) -> NDArray[np.uint8]:
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or codes.dtype != np.uint8 or len(codes) == 0:
-        raise ValueError(f"{name} must be a non-empty 2-D uint8 array, got shape {codes.shape} {codes.dtype}")
-    return codes
+    array: NDArray[np.uint8] = np.asarray(codes)
+    if array.ndim != 2 or array.dtype != np.uint8 or len(array) == 0:
+        raise ValueError(f"{name} must be a non-empty 2-D uint8 array, got shape {array.shape} {array.dtype}")
+    return array
 
 
 def _expected_precision(

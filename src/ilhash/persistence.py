@@ -1,9 +1,9 @@
 """Models as directories: config.json and safetensors, never pickle.
 
-A model is a directory of ``config.json`` (format number, library version, parameters, what each bit reported, and size and
-SHA-256 of every other file and of itself) and of files named after their content. Writing is: each file to a temporary
-name, fsync, rename, fsync of the directory, and config.json last. Until that last rename the old model is whole, and after
-it the new one is; a crash in between leaves at most a file that nobody names.
+A model is a directory of ``config.json`` (format number, library version, parameters, what each bit reported, and size
+and SHA-256 of every other file and of itself) and of files named after their content. Writing is: each file to a
+temporary name, fsync, rename, fsync of the directory, and config.json last. Until that last rename the old model is
+whole, and after it the new one is; a crash in between leaves at most a file that nobody names.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
     file = path / entry["name"]
     if not file.is_file():
         raise FileNotFoundError(f"model {path} must contain {entry['name']}, got no such file")
-    data = file.read_bytes()
+    data: bytes = file.read_bytes()
     if len(data) != entry["bytes"]:
         raise ValueError(f"{file} must have {entry['bytes']} bytes, got {len(data)}: it was truncated or extended")
     digest = hashlib.sha256(data).hexdigest()

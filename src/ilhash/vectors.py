@@ -23,7 +23,11 @@ __all__ = ["Rows", "as_matrix", "chunks", "fingerprint", "gather", "origin_of", 
 CHUNK_BYTES = 8 << 20  # of float32 input per step of a streamed computation
 
 _Gather = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
-_GATHER: dict[str, _Gather] = {"float32": _core.gather_f32, "float64": _core.gather_f64, "uint8": _core.gather_u8}
+_GATHER: dict[str, _Gather] = {
+    "float32": _core.gather_f32,
+    "float64": _core.gather_f64,
+    "uint8": _core.gather_u8,
+}
 
 
 def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
@@ -33,7 +37,7 @@ def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
             f"{name} must be a dense array, got a sparse matrix of shape {X.shape}: sparse input is not supported, "
             "use X.toarray()"
         )
-    array = np.asanyarray(X)
+    array: NDArray[Any] = np.asanyarray(X)
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind == "c":
@@ -46,7 +50,9 @@ def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
             "data with X.reshape(1, -1) if it is a single vector or X.reshape(-1, 1) if it has a single feature"
         )
     if array.shape[0] == 0:
-        raise ValueError(f"{name} must have rows, got 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
+        raise ValueError(
+            f"{name} must have rows, got 0 sample(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
     if array.shape[1] == 0:
         raise ValueError(
             f"{name} must have columns, got 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
@@ -160,7 +166,7 @@ def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
     sample = np.asarray(X[rows], dtype=np.float64)
     if not np.isfinite(sample).all():
         refuse_non_finite(sample, "the drawn rows of X")
-    return sample.mean(axis=0).astype(np.float32)
+    return np.asarray(sample.mean(axis=0), dtype=np.float32)
 
 
 def fingerprint(X: NDArray[Any]) -> str:

@@ -86,6 +86,11 @@ def minimise(
     field : optional pull on every point, as in the method of auxiliary coordinates
     """
     z, energies, n_blocks, converged = _core.minimise(
-        graph, start, seed, block_order == "random", max_sweeps, None if field is None else np.ascontiguousarray(field)
+        graph,
+        start,
+        seed,
+        block_order == "random",
+        max_sweeps,
+        None if field is None else np.ascontiguousarray(field),
     )
     return ZStep(z, energies, n_blocks, converged)

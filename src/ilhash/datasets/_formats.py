@@ -88,9 +88,7 @@ def read_npz(path: Path, key: str | None) -> Array:
     with archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if {"format", "shape", "data"} <= set(names):
-            raise ValueError(
-                f"{path} must hold a dense array, got a scipy.sparse matrix: save its .toarray()"
-            )
+            raise ValueError(f"{path} must hold a dense array, got a scipy.sparse matrix: save its .toarray()")
         member = pick(path, key, names, "array") + ".npy"
         with decoding(path), archive.open(member) as file:
             _, dtype = _npy_header(file)
@@ -173,8 +171,7 @@ def _list_column(path: Path, name: str, column: Any) -> Array:
     widths = compute.unique(compute.list_value_length(column)).to_pylist()
     if len(widths) > 1:
         raise ValueError(
-            f"{path} must hold lists of one length in column {name!r}, "
-            f"got lengths {min(widths)} to {max(widths)}"
+            f"{path} must hold lists of one length in column {name!r}, got lengths {min(widths)} to {max(widths)}"
         )
     # Chunk by chunk: joined list offsets may not fit their 32 bits.
     parts = []

@@ -140,9 +140,7 @@ def _checked(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple[Pat
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{file} must end in {', '.join(suffixes)}, got {file.suffix or 'no suffix'!r}")
     if key is not None and file.suffix.lower() not in KEYED_SUFFIXES:
-        raise ValueError(
-            f"{file} must be given without a key (only {', '.join(KEYED_SUFFIXES)} take one), got {key!r}"
-        )
+        raise ValueError(f"{file} must be given without a key (only {', '.join(KEYED_SUFFIXES)} take one), got {key!r}")
     if key == "":
         raise ValueError(f"{file} must be given as file::key, got no key after the colons")
     with file.open("rb") as stream:  # a file that may not be read is an OSError here, never called corrupt

@@ -53,9 +53,7 @@ def read_csv(path: Path) -> npt.NDArray[np.float64]:
     first = list(islice(_rows(path), 2))
     header = bool(first) and not any(_is_number(cell) for cell in first[0][1])
     if len(first) <= header:
-        raise ValueError(
-            f"{path} must hold a row of numbers, got {'only a header' if header else 'blank lines'}"
-        )
+        raise ValueError(f"{path} must hold a row of numbers, got {'only a header' if header else 'blank lines'}")
     skip = first[0][0] if header else 0
     try:
         return np.loadtxt(
@@ -63,9 +61,7 @@ def read_csv(path: Path) -> npt.NDArray[np.float64]:
         )
     except ValueError as error:
         # The fast reader counts rows, users count lines: look again, slowly, for the culprit.
-        raise ValueError(
-            f"{path} {_first_fault(path, skip) or f'must hold numbers, got: {error}'}"
-        ) from error
+        raise ValueError(f"{path} {_first_fault(path, skip) or f'must hold numbers, got: {error}'}") from error
 
 
 def _first_fault(path: Path, skip: int) -> str | None:

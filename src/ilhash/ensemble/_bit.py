@@ -166,12 +166,14 @@ class BitTrainer:
         return _Problem(draw, graph, step, connected, own, attempts)
 
     def _minimise(
-        self, graph: TrainingGraph, draw: Draw, start: NDArray[np.int8], pull: NDArray[np.float64] | None = None
+        self,
+        graph: TrainingGraph,
+        draw: Draw,
+        start: NDArray[np.int8],
+        pull: NDArray[np.float64] | None = None,
     ) -> ZStep:
         order = self.plan.block_order
-        return minimise(
-            graph.graph, start, seed=draw.order, block_order=order, max_sweeps=self.max_sweeps, field=pull
-        )
+        return minimise(graph.graph, start, seed=draw.order, block_order=order, max_sweeps=self.max_sweeps, field=pull)
 
     def _auxiliary_coordinates(
         self, problem: _Problem, learner: Learner, seed: int, watch: _Stopwatch
@@ -205,9 +207,7 @@ class BitTrainer:
         return _NestedFit(fitted, outputs, problem.graph.graph.energy(outputs) * problem.graph.scale)
 
 
-def _report(
-    bit: int, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]
-) -> BitReport:
+def _report(bit: int, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]) -> BitReport:
     z = problem.z
     return BitReport(
         bit=bit,

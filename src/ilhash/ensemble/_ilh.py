@@ -27,7 +27,15 @@ from ilhash.diversity import NeighbourhoodRows, Plan, RowSource, UniformRows, se
 from ilhash.ensemble import _parameters as parameters
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit
 from ilhash.ensemble._contents import from_contents, to_contents
-from ilhash.functions import ClassifierLearner, Encoder, HashFunction, KernelFunction, KernelLearner, Learner, LinearLearner
+from ilhash.functions import (
+    ClassifierLearner,
+    Encoder,
+    HashFunction,
+    KernelFunction,
+    KernelLearner,
+    Learner,
+    LinearLearner,
+)
 from ilhash.parallel import run
 from ilhash.persistence import Contents, save
 from ilhash.vectors import as_matrix, chunks, fingerprint, gather, origin_of, refuse_non_finite
@@ -153,7 +161,13 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -------------------------------------------------------------------------------------------- training
 
     def fit(
-        self, X: Any, y: Any = None, *, affinity: Any = None, pairs: Any = None, progress: Progress | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        affinity: Any = None,
+        pairs: Any = None,
+        progress: Progress | None = None,
     ) -> ILH:
         """Train all bits.
 
@@ -195,7 +209,8 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         supervision = self._supervision(X, y, affinity, pairs)
         if _fingerprint(X, supervision) != self.fingerprint_:
             raise ValueError(
-                "X and its supervision must be the data that the model was fitted on, got other data: bits of one model "
+                "X and its supervision must be the data that the model was fitted on, got other data: bits of one "
+                "model "
                 "share their training sets' permutation; fit a new model instead"
             )
         first = max(report.bit for report in self.bits_) + 1
@@ -268,7 +283,8 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_train_, cut = parameters.training_size(self.n_train, source.size)
         if cut:
             warnings.warn(
-                f"n_train={self.n_train} is more than the {source.size} points that can be drawn: all of them are used, and "
+                f"n_train={self.n_train} is more than the {source.size} points that can be drawn: all of them are "
+                f"used, and "
                 "training sets do not differ",
                 stacklevel=4,
             )
@@ -321,7 +337,8 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
         if unfinished:
             warnings.warn(
-                f"the z-step of {len(unfinished)} of {len(trained)} bits stopped at max_sweeps={self.max_sweeps} before it "
+                f"the z-step of {len(unfinished)} of {len(trained)} bits stopped at max_sweeps={self.max_sweeps} "
+                f"before it "
                 f"converged (bit {unfinished[0]} first): raise max_sweeps",
                 stacklevel=4,
             )
@@ -366,7 +383,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
         check_is_fitted(self)
         chosen = _positions(which, len(self.functions_))
-        part = ILH(**self.get_params(deep=False)).set_params(n_bits=len(chosen))
+        part = ILH(**{**self.get_params(deep=False), "n_bits": len(chosen)})
         for name, value in vars(self).items():
             if name.endswith("_"):
                 setattr(part, name, value)
@@ -457,7 +474,8 @@ def _warn_of_shortages(reports: Sequence[BitReport], wanted: Any) -> None:
     listed = [f"{name} ({size} points for bit {bit})" for name, (size, bit) in list(smallest.items())[:3]]
     more = f" and {len(smallest) - 3} more" if len(smallest) > 3 else ""
     warnings.warn(
-        f"too few points for n_similar={wanted} similar neighbours each: class {', class '.join(listed)}{more}; their points "
+        f"too few points for n_similar={wanted} similar neighbours each: class {', class '.join(listed)}{more}; their "
+        f"points "
         "got fewer neighbours",
         stacklevel=5,
     )

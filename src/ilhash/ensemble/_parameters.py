@@ -42,7 +42,8 @@ def refuse_unavailable(value: Any) -> None:
     """Raise if a parameter was lost on the way through a file."""
     if isinstance(value, Unavailable):
         raise ValueError(
-            f"{value.parameter} must be given again before bits are added: {value.description} was not saved with the model; "
+            f"{value.parameter} must be given again before bits are added: {value.description} was not saved with the "
+            f"model; "
             f"call set_params({value.parameter}=...)"
         )
 
@@ -55,16 +56,21 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+    if not _is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return int(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_letters(letters: Any) -> str:
     """Return diversity letters in the order i, t, f."""
     if not isinstance(letters, str) or set(letters) - set("itf") or len(set(letters)) != len(letters):
         raise ValueError(
-            "diversity must be a combination of the letters i (initialisation), t (training sets) and f (features), each at "
+            "diversity must be a combination of the letters i (initialisation), t (training sets) and f (features), "
+            "each at "
             f"most once, got {letters!r}"
         )
     return "".join(letter for letter in "itf" if letter in letters)
@@ -82,11 +88,11 @@ def check_range(name: str, value: Any) -> int | tuple[int, int]:
 
 def drawn_features(value: Any, n_features: int) -> int:
     """Return d for a number d or a fraction d/D."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    if _is_whole(value):
         if not 1 <= value <= n_features:
             raise ValueError(f"n_features must lie between 1 and the {n_features} features of X, got {value}")
         return int(value)
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0.0 < value <= 1.0:
+    if isinstance(value, float | np.floating) and 0.0 < value <= 1.0:
         return max(1, round(float(value) * n_features))
     raise ValueError(f"n_features must be a number of features or a fraction in (0, 1], got {value!r}")
 
@@ -124,6 +130,6 @@ def resolve_seed(random_state: Any) -> int:
         return int(random_state.randint(0, 2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**31 - 1))
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if _is_whole(random_state) and random_state >= 0:
         return int(random_state)
     raise ValueError(f"random_state must be None, a whole number of at least 0 or a generator, got {random_state!r}")

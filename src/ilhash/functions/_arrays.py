@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -30,7 +30,7 @@ def functions_to_arrays(functions: Sequence[HashFunction]) -> tuple[Arrays, dict
     for number, bits in enumerate(groups.values()):
         members: list[Any] = [functions[bit] for bit in bits]
         kind = members[0].kind
-        part = {"linear": _linear, "kernel": _kernel, "trees": _trees, "classifier": _classifier}[kind](members)
+        part = _WRITERS[kind](members)
         part["bits"] = np.array(bits, np.int32)
         arrays |= {f"{kind}.{number}.{name}": array for name, array in part.items()}
         if kind == "classifier":
@@ -88,13 +88,22 @@ def _classifier(members: list[ClassifierFunction]) -> Arrays:
     return _with_features({"shift": member.shift, "factor": member.factor}, [member.features])
 
 
+_WRITERS: dict[str, Callable[[list[Any]], Arrays]] = {
+    "linear": _linear,
+    "kernel": _kernel,
+    "trees": _trees,
+    "classifier": _classifier,
+}
+
+
 def functions_from_arrays(arrays: Arrays, blobs: dict[str, bytes], trusted: list[str] | None) -> list[HashFunction]:
     """Do the inverse of :func:`functions_to_arrays`."""
     groups: dict[tuple[str, str], Arrays] = {}
     for name, array in arrays.items():
-        kind, number, part = name.split(".")
-        groups.setdefault((kind, number), {})[part] = array
+        kind, number, what = name.split(".")
+        groups.setdefault((kind, number), {})[what] = array
     found: dict[int, HashFunction] = {}
+    members: list[HashFunction]
     for (kind, number), part in groups.items():
         features = part.get("features")
         if kind == "linear":
@@ -144,7 +153,8 @@ def _to_skops(classifier: Any) -> bytes:
     own = type(classifier).__name__
     if unknown and not type(classifier).__module__.startswith("sklearn."):
         raise ValueError(
-            f"hash_function must be a classifier of scikit-learn for the model to be saved, got {own}, which would bring "
+            f"hash_function must be a classifier of scikit-learn for the model to be saved, got {own}, which would "
+            f"bring "
             f"types that a loader does not trust: {', '.join(unknown)}"
         )
     return data
@@ -156,7 +166,8 @@ def _from_skops(data: bytes, trusted: list[str] | None) -> Any:
     unknown = [name for name in unknown if not name.startswith(("sklearn.", "numpy.", "scipy."))]
     if unknown:
         raise ValueError(
-            f"a saved classifier must hold types that are trusted, got {', '.join(unknown)}; ilhash.load(path, trusted=[...]) "
+            f"a saved classifier must hold types that are trusted, got {', '.join(unknown)}; ilhash.load(path, "
+            f"trusted=[...]) "
             "names those you trust"
         )
     return io.loads(data, trusted=io.get_untrusted_types(data=data))

@@ -105,9 +105,7 @@ class KernelLearner:
     width: float | None = None
     common_sample: Rows | None = None
 
-    def fit(
-        self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int
-    ) -> Fitted:
+    def fit(self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int) -> Fitted:
         """Fit to bits z in {-1,+1}."""
         basis = self._basis(rows, features, seed)
         phi = np.ones((len(z), len(basis.centers) + 1), np.float32)

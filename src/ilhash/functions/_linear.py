@@ -37,9 +37,7 @@ class LinearLearner:
     C: float = 0.01
     scaling: str = "columns"
 
-    def fit(
-        self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int
-    ) -> Fitted:
+    def fit(self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int) -> Fitted:
         """Fit to bits z in {-1,+1}."""
         shift, factor = standardisation(rows, self.scaling)
         scaled = rows.rescaled(shift, factor)

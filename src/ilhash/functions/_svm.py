@@ -3,9 +3,9 @@
 The bias is the weight of a column of ones and is regularised with the rest (LIBLINEAR's convention). The objective is
 piecewise quadratic, so Newton's method with an exact line search ends after a handful of steps. Its cost is the Hessian
 H = I + 2C X_a'X_a of the active rows a (those inside the margin), which is therefore formed as rarely as possible: the
-Newton system is solved by conjugate gradients, preconditioned with the Hessian of every few rows. Where that is slow (few
-rows per feature, rare features) the exact Hessian is formed for every step, by adding the rows that became active and
-subtracting those that ceased to be; conjugate gradients then end at once.
+Newton system is solved by conjugate gradients, preconditioned with the Hessian of every few rows. Where that is slow
+(few rows per feature, rare features) the exact Hessian is formed for every step, by adding the rows that became active
+and subtracting those that ceased to be; conjugate gradients then end at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _CG_REDUCTION = 0.1  # of the squared residual: more would be lost again when th
 _CG_SLOW = 0.75  # a worse reduction per iteration than this is not worth going on with
 
 
-def squared_hinge_objective(X: NDArray[np.floating], y: NDArray[np.floating], w: NDArray[np.floating], C: float) -> float:
+def squared_hinge_objective(
+    X: NDArray[np.floating], y: NDArray[np.floating], w: NDArray[np.floating], C: float
+) -> float:
     """Return the objective value in double precision."""
     w64 = np.asarray(w, dtype=np.float64)
     slack = np.maximum(0.0, 1.0 - y * (np.asarray(X, dtype=np.float64) @ w64))
@@ -55,7 +57,8 @@ def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -
         return (basis @ inner).astype(np.float32), margins
     solved = _newton(X, y, C, tolerance)
     if solved is None:
-        # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does not.
+        # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does
+        # not.
         weights = fit_squared_hinge_float64(X, y, C, tolerance)
         return weights, X @ weights
     return solved
@@ -80,7 +83,8 @@ def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, F
         margins += np.float32(t) * step.along
         before = objective
         objective = 0.5 * float(w @ w) + C * _core.hinge(margins, y, slack, pull, active)
-        # Close to the minimum the predicted drop is what was missing to it; what the step did not bring is missing still.
+        # Close to the minimum the predicted drop is what was missing to it; what the step did not bring is missing
+        # still.
         missing = step.predicted_drop - max(0.0, before - objective) + step.left_over
         if step.predicted_drop <= 10.0 * tolerance * before and missing <= tolerance * objective:
             return w, margins
@@ -168,7 +172,7 @@ class _Hessian:
             along += np.float32(rate) * product
             drop += 0.5 * rate * size
             largest_rate = max(largest_rate, rate)
-            residual = residual - np.float32(rate) * image
+            residual -= np.float32(rate) * image
             conditioned = self._precondition(residual)
             new_size = float(residual @ conditioned)
             if not np.isfinite(new_size):

@@ -1,0 +1,84 @@
+# `make demo` and `make test` do all their own set-up: a virtual environment, the build of the C++ core, the install.
+PYTHON ?= python3
+VENV ?= .venv
+CXX ?= g++
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CLEAN_VENV := build/clean-venv
+
+# The datasets are optional: tests and benchmarks that need them say so when they are absent.
+ifneq ($(wildcard ../shared/data),)
+export ILHASH_DATA ?= $(abspath ../shared/data)
+endif
+
+CORE := $(wildcard src/core/*.cpp src/core/*.hpp src/core/*.inc)
+SANITIZED := build/test_core
+CORE_TESTED := src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp \
+               src/core/dispatch.cpp src/core/vector_portable.cpp
+
+.PHONY: help demo test test-all lint test-core test-python test-wheel bench lock clean
+
+help:
+	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
+	@echo "make test      lint, types, C++ tests under sanitizers, Python tests, wheel in a clean environment"
+	@echo "make test-all  the same with the slow tier"
+	@echo "make bench     speed against named peers, memory, quality on MNIST"
+	@echo "make lint      ruff and mypy"
+	@echo "make lock      renew requirements-dev.lock"
+
+$(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+demo: $(READY)
+	$(BIN)/ilhash demo --output demo-output
+
+test: lint test-core test-python test-wheel
+
+test-all: lint test-core
+	$(BIN)/python -m pytest -m ""
+	$(MAKE) test-wheel
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(SANITIZED): $(CORE) src/core/tests/test_core.cpp
+	mkdir -p build
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+	  -Isrc/core $(CORE_TESTED) -o $@
+
+test-core: $(SANITIZED)
+	$(SANITIZED)
+
+test-python: $(READY)
+	$(BIN)/python -m pytest
+
+# What a user gets: the wheel, installed where nothing of ours is, running the demo.
+test-wheel: $(READY)
+	rm -rf build/wheel $(CLEAN_VENV)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv $(CLEAN_VENV)
+	$(CLEAN_VENV)/bin/python -m pip install --quiet "$$(ls build/wheel/*.whl)[plots]"
+	cd build && clean-venv/bin/ilhash demo --output clean-demo
+	test -s build/clean-demo/digits.png
+
+bench: $(READY)
+	$(BIN)/python benchmarks/train.py
+	$(BIN)/python benchmarks/parallel.py
+	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/quality.py
+
+# One lock for all Python versions from 3.10 on: uv writes the markers, pip installs from it.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-annotate --no-header \
+	  --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
+
+clean:
+	rm -rf build dist demo-output .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,174 @@
+"""Commands, their options, and how errors reach a person."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ilhash.cli import _work
+from ilhash.cli._screen import errors, say
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="ilhash",
+    help="Learn compact binary codes from your own notion of similarity, one independent bit at a time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(help="Datasets that ilhash knows.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
+
+Vectors = Annotated[
+    str,
+    typer.Argument(
+        help="Vectors: a .npy, .npz, .csv, .parquet or .h5 file (file::name picks one inside), or a dataset's name."
+    ),
+]
+
+
+def main() -> None:
+    """Run the command line; what a person can mend is said in one sentence, with exit code 2."""
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except EXPECTED as error:
+        errors.print(f"[bold red]error:[/] {_one_line(error)}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        errors.print("interrupted; nothing was written")
+        sys.exit(130)
+
+
+def _one_line(error: BaseException) -> str:
+    from rich.markup import escape
+
+    return escape(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    errors.print(f"[yellow]warning:[/] {_one_line(message)}", highlight=False, soft_wrap=True)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import ilhash
+
+        say.print(f"ilhash {ilhash.__version__} (core: {ilhash.core_simd()})", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def fit(
+    vectors: Vectors,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the model.")],
+    labels: Annotated[str | None, typer.Option(help="Labels, one per vector, or an indicator matrix.")] = None,
+    pairs: Annotated[
+        str | None, typer.Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")
+    ] = None,
+    affinity: Annotated[Path | None, typer.Option(help="Sparse signed matrix, .npz of scipy.sparse.save_npz.")] = None,
+    bits: Annotated[int, typer.Option(help="Number of bits, the paper's b.")] = 64,
+    diversity: Annotated[str, typer.Option(help="Letters of i (start), t (training sets), f (features).")] = "t",
+    sampling: Annotated[str, typer.Option(help="disjoint, random or bootstrap training sets.")] = "disjoint",
+    n_train: Annotated[str, typer.Option(help="Points per bit, the paper's N, or auto.")] = "auto",
+    objective: Annotated[str, typer.Option(help="laplacian, ksh or bre.")] = "laplacian",
+    hash_function: Annotated[str, typer.Option(help="linear or kernel.")] = "linear",
+    centers: Annotated[str, typer.Option(help="common or private centres of kernel functions.")] = "common",
+    c: Annotated[str, typer.Option("--C", help="Weight of the SVM's loss, or auto.")] = "auto",
+    scaling: Annotated[str, typer.Option(help="columns or whole: how features are standardised.")] = "columns",
+    n_similar: Annotated[int, typer.Option(help="Similar neighbours drawn per point.")] = 100,
+    n_dissimilar: Annotated[int, typer.Option(help="Dissimilar neighbours drawn per point.")] = 100,
+    n_features: Annotated[float, typer.Option(help="Features per bit under f: a fraction, or a number above 1.")] = 0.5,
+    mac: Annotated[
+        bool, typer.Option("--mac", help="Alternate z-step and classifier (auxiliary coordinates).")
+    ] = False,
+    unlabeled: Annotated[str, typer.Option(help="The label that means unknown, or none.")] = "-1",
+    seed: Annotated[int, typer.Option(help="random_state: the same seed gives the same bytes.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Workers; -1 for all cores.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")] = False,
+) -> None:
+    """Train a model on vectors and labels, pairs or a graph (without any: Euclidean neighbours)."""
+    parameters = {
+        "n_bits": bits,
+        "diversity": diversity,
+        "sampling": sampling,
+        "n_train": n_train if n_train == "auto" else _number("--n-train", n_train, int),
+        "objective": objective,
+        "hash_function": hash_function,
+        "centers": centers,
+        "C": c if c == "auto" else _number("--C", c, float),
+        "scaling": scaling,
+        "n_similar": n_similar,
+        "n_dissimilar": n_dissimilar,
+        "n_features": int(n_features) if n_features > 1 else n_features,
+        "mac": mac,
+        "unlabeled": _label(unlabeled),
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    _work.fit(vectors, output, labels=labels, pairs=pairs, affinity=affinity, parameters=parameters, force=force)
+
+
+def _number(option: str, text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{option} must be 'auto' or a number, got {text!r}") from None
+
+
+def _label(text: str) -> Any:
+    if text == "none":
+        return None
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+@app.command()
+def encode(
+    model: Annotated[Path, typer.Argument(help="Directory of the model.")],
+    vectors: Vectors,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the codes, .npy.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
+) -> None:
+    """Write packed codes of vectors: uint8, most significant bit first; beside them a .json with the number of bits."""
+    _work.encode(model, vectors, output, force=force)
+
+
+@app.command()
+def info(model: Annotated[Path, typer.Argument(help="Directory of the model.")]) -> None:
+    """Tell what a model is and how its bits were trained."""
+    _work.info(model)
+
+
+@data.command("list")
+def list_datasets() -> None:
+    """List the datasets and whether they are here."""
+    _work.list_datasets()
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the picture.")] = Path("demo-output"),
+    bits: Annotated[int, typer.Option(help="Number of bits.")] = 64,
+    seed: Annotated[int, typer.Option(help="random_state.")] = 0,
+) -> None:
+    """Train on handwritten digits, compare with two other searches, and draw what is found."""
+    from ilhash.cli import _demo
+
+    _demo.run(output, bits, seed)

@@ -1,0 +1,185 @@
+"""What the commands do."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from ilhash import datasets
+from ilhash.cli._screen import progress, say
+
+__all__ = ["encode", "fit", "info", "list_datasets"]
+
+ROWS_PER_BLOCK = 65_536
+
+
+def fit(
+    vectors: str,
+    output: Path,
+    *,
+    labels: str | None,
+    pairs: str | None,
+    affinity: Path | None,
+    parameters: dict[str, Any],
+    force: bool,
+) -> None:
+    """Train and save a model."""
+    from ilhash import ILH
+
+    if output.exists() and not force:
+        raise ValueError(f"--output must be a new directory, got {output}, which exists; --force replaces a model")
+    X, y = _vectors(vectors)
+    supervision: dict[str, Any] = {"y": y}
+    if labels is not None:
+        supervision = {"y": datasets.read_vector(labels)}
+    if pairs is not None:
+        supervision = {**({} if labels is None else supervision), "pairs": datasets.read_matrix(pairs)}
+    if affinity is not None:
+        supervision = {**({} if labels is None else supervision), "affinity": _sparse(affinity)}
+    model = ILH(**parameters)
+    begin = time.perf_counter()
+    with progress("training", "bits") as move:
+        model.fit(X, progress=move, **supervision)
+    model.save(output)
+    seconds = time.perf_counter() - begin
+    say.print(
+        f"trained {len(model.functions_)} bits on {len(X):,} vectors of {X.shape[1]} dimensions in {seconds:.1f} s; "
+        f"model in "
+        f"{output}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _vectors(source: str) -> tuple[np.ndarray[Any, Any], Any]:
+    """Read a file, or a dataset by name together with its labels."""
+    known = {entry.name for entry in datasets.available()}
+    if source in known and not Path(source).exists():
+        dataset = datasets.load(source)
+        return dataset.X, dataset.y
+    return datasets.read_matrix(source), None
+
+
+def _sparse(path: Path) -> Any:
+    import scipy.sparse
+
+    try:
+        return scipy.sparse.load_npz(path)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"--affinity must be a file of scipy.sparse.save_npz, got {path}: {error}") from None
+
+
+def encode(model_path: Path, vectors: str, output: Path, *, force: bool) -> None:
+    """Write codes in blocks; the file appears under its name when it is complete."""
+    import ilhash
+
+    if output.suffix != ".npy":
+        raise ValueError(f"--output must be a .npy file, got {output}")
+    if output.exists() and not force:
+        raise ValueError(f"--output must be a new file, got {output}, which exists; --force replaces it")
+    model = ilhash.load(model_path)
+    X, _ = _vectors(vectors)
+    n_bits = len(model.functions_)
+    shape = (len(X), ilhash.codes.bytes_per_code(n_bits))
+    partial = output.with_name(f".{output.name}.writing")
+    begin = time.perf_counter()
+    try:
+        codes = np.lib.format.open_memmap(partial, mode="w+", dtype=np.uint8, shape=shape)
+        with progress("encoding", "vectors") as move:
+            for first in range(0, len(X), ROWS_PER_BLOCK):
+                last = min(first + ROWS_PER_BLOCK, len(X))
+                codes[first:last] = model.transform(X[first:last])
+                move(last, len(X))
+        codes.flush()
+        os.replace(partial, output)
+    finally:
+        partial.unlink(missing_ok=True)
+    description = {
+        "n_bits": n_bits,
+        "layout": "uint8, most significant bit first, padding zero",
+        "model": str(model_path),
+    }
+    output.with_name(output.name + ".json").write_text(json.dumps(description, indent=1) + "\n")
+    seconds = time.perf_counter() - begin
+    say.print(
+        f"encoded {len(X):,} vectors as {n_bits} bits ({shape[1]} bytes) each in {seconds:.1f} s; codes in {output}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def info(path: Path) -> None:
+    """Print what a model is, and a table of its bits."""
+    import ilhash
+
+    model = ilhash.load(path)
+    kinds = sorted({function.kind for function in model.functions_})
+    reports = model.bits_
+    say.print(
+        f"[bold]ILH[/] {len(reports)} bits, {model.n_features_in_} features, functions: {', '.join(kinds)}",
+        highlight=False,
+    )
+    say.print(f"diversity {model.diversity!r}, {_training_sets(model)}; seed {model.seed_}", highlight=False)
+    changed = {name: value for name, value in model.get_params().items() if value != _defaults()[name]}
+    say.print(f"parameters other than default: {changed or 'none'}", highlight=False, soft_wrap=True)
+    table = Table("", "mean", "least", "most", title="over bits")
+    for title, values in _columns(reports).items():
+        table.add_row(title, *(f"{f(values):.3g}" for f in (np.mean, np.min, np.max)))
+    say.print(table)
+
+
+def _training_sets(model: Any) -> str:
+    text = f"{model.n_train_:,} points per bit"
+    if "t" not in model.diversity:
+        return f"{text}, the same for all"
+    if model.sampling != "disjoint":
+        return f"{text}, {model.sampling}"
+    if len(model.bits_) > model.n_disjoint_:
+        return f"{text}, {model.n_disjoint_} disjoint sets, then a fresh permutation"
+    return f"{text}, all disjoint"
+
+
+def _defaults() -> dict[str, Any]:
+    from ilhash import ILH
+
+    parameters: dict[str, Any] = ILH().get_params()
+    return parameters
+
+
+def _columns(reports: list[Any]) -> dict[str, list[float]]:
+    return {
+        "sweeps of the z-step": [report.sweeps for report in reports],
+        "blocks": [report.n_blocks for report in reports],
+        "share of +1": [report.balance for report in reports],
+        "training accuracy": [report.accuracy for report in reports],
+        "milliseconds": [1e3 * sum(report.seconds.values()) for report in reports],
+    }
+
+
+def list_datasets() -> None:
+    """Print a table of the datasets."""
+    table = Table("name", "vectors", "dim.", "labels", "here", "what", "licence")
+    table.columns[0].no_wrap = True
+    for entry in datasets.available():
+        table.add_row(
+            entry.name,
+            f"{entry.n_rows:,}",
+            f"{entry.n_features:,}",
+            "yes" if entry.labelled else "no",
+            "yes" if entry.present else "no",
+            entry.description,
+            entry.licence,
+        )
+    say.print(table)
+    say.print(
+        f"looked for in {datasets.data_home()} (the environment variable ILHASH_DATA names another folder)",
+        soft_wrap=True,
+    )
