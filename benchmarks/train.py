@@ -28,7 +28,9 @@ def trainer_for(X: np.ndarray, y: np.ndarray, n_train: int) -> BitTrainer:
     """Return what trains any bit of a model, without training the model."""
     model = ILH(n_bits=1, n_train=n_train, C=C).fit(X, y)
     supervision = model._supervision(X, y, None, None)
-    return BitTrainer(X, model.origin_, supervision, model._plan(X, supervision), "laplacian", model._learners(X), 1000)
+    return BitTrainer(
+        X, model.origin_, supervision, model._plan(X, supervision), "laplacian", model._learners(X, supervision), 1000
+    )
 
 
 def measure(X: np.ndarray, y: np.ndarray, n_train: int, rounds: int) -> dict[str, float]:

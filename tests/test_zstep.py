@@ -558,3 +558,14 @@ def test_a_pull_outweighs_a_coupling_exactly_when_it_is_larger():
     assert minimise(graph, start, field=np.array([3.0, -0.5])).z.tolist() == [1, 1]
     assert minimise(graph, start, field=np.array([3.0, -1.0])).z.tolist() == [1, 1]  # a tie keeps the start
     assert minimise(graph, start, field=np.array([3.0, -1.5])).z.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e308, 1.7e308])
+def test_weights_at_the_ends_of_the_range_are_handled_or_refused(weight):
+    W = np.array([[0.0, weight, 0.0], [weight, 0.0, -weight], [0.0, -weight, 0.0]])
+    try:
+        found = minimise(coupling_graph(scipy.sparse.csr_array(W)), np.array([1, -1, -1], np.int8))
+    except ValueError:
+        return
+    assert np.isfinite(found.energies).all()
+    assert found.z[0] == found.z[1] == -found.z[2]

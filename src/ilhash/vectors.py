@@ -1,7 +1,7 @@
 """Vectors as the other rooms see them: checked, read by rows, and taken relative to an origin.
 
-All arithmetic on vectors is done in float32 on x - origin, where the origin is the mean of a small seeded sample. Large
-offsets thus cost no precision, whatever the input type, and nothing needs a pass over all of X.
+All arithmetic on vectors is done in float32 on x - origin, where the origin is the median of a small seeded sample.
+Large offsets thus cost no precision, whatever the input type, and nothing needs a pass over all of X.
 """
 
 from __future__ import annotations
@@ -162,11 +162,11 @@ def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice
 
 
 def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the mean of some rows, as float32 numbers, so that subtracting it rounds once in any precision."""
+    """Return the median of some rows, as float32 numbers, so that subtracting it rounds once in any precision."""
     sample = np.asarray(X[rows], dtype=np.float64)
     if not np.isfinite(sample).all():
         refuse_non_finite(sample, "the drawn rows of X")
-    return np.asarray(sample.mean(axis=0), dtype=np.float32)
+    return np.asarray(np.median(sample, axis=0), dtype=np.float32)
 
 
 def fingerprint(X: NDArray[Any]) -> str:

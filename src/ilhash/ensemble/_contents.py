@@ -71,5 +71,4 @@ def from_contents(kind: Any, contents: Contents, trusted: list[str] | None) -> A
     model.n_train_ = document["n_train"]
     model.n_disjoint_ = document["n_disjoint"]
     model.fingerprint_ = document["fingerprint"]
-    model._encoder = None
     return model

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ilhash import _core, codes
+from ilhash import codes
 from ilhash import objective as objectives
 from ilhash.affinity import (
     EuclideanNeighbours,
@@ -184,10 +184,9 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         supervision = self._supervision(X, y, affinity, pairs)
         self.seed_ = parameters.resolve_seed(self.random_state)
         self.fingerprint_ = _fingerprint(X, supervision)
-        self.origin_ = origin_of(X, _sample_rows(len(X), self.seed_))
+        self.origin_ = origin_of(X, _sample_rows(supervision, self.seed_))
         self.functions_: list[HashFunction] = []
         self.bits_: list[BitReport] = []
-        self._encoder: Encoder | None = None
         self._train(range(self.n_bits), X, supervision, progress)
         return self
 
@@ -262,7 +261,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             supervision=supervision,
             plan=self._plan(X, supervision),
             objective=self.objective,
-            learners=self._learners(X),
+            learners=self._learners(X, supervision),
             max_sweeps=self.max_sweeps,
             penalties=parameters.mac_penalties(self.mac),
         )
@@ -303,19 +302,19 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_disjoint_ = plan.n_disjoint
         return plan
 
-    def _learners(self, X: NDArray[Any]) -> list[Learner]:
+    def _learners(self, X: NDArray[Any], supervision: Supervision) -> list[Learner]:
         wanted = list(self.hash_function) if isinstance(self.hash_function, list | tuple) else [self.hash_function]
         if not wanted:
             raise ValueError("hash_function must name at least one function, got an empty list")
-        return [self._learner(kind, X) for kind in wanted]
+        return [self._learner(kind, X, supervision) for kind in wanted]
 
-    def _learner(self, kind: Any, X: NDArray[Any]) -> Learner:
+    def _learner(self, kind: Any, X: NDArray[Any], supervision: Supervision) -> Learner:
         if isinstance(kind, str) and kind == "linear":
             return LinearLearner(self._cost(0.01), self.scaling)
         if isinstance(kind, str) and kind == "kernel":
             sample = None
             if self.centers == "common":
-                rows = _sample_rows(len(X), self.seed_, max(SAMPLE, self.n_centers))
+                rows = _sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers))
                 sample = gather(X, rows, self.origin_)
             return KernelLearner(self._cost(10.0), self.n_centers, self.scaling, self.kernel_width, sample)
         if hasattr(kind, "fit") and hasattr(kind, "predict") and hasattr(kind, "get_params"):
@@ -332,7 +331,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _keep(self, trained: Sequence[TrainedBit]) -> None:
         self.functions_ = _share_common_basis([*self.functions_, *(bit.function for bit in trained)])
         self.bits_ = [*self.bits_, *(bit.report for bit in trained)]
-        self._encoder = None
+        self._prepare_encoder()
         _warn_of_shortages([bit.report for bit in trained], self.n_similar)
         unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
         if unfinished:
@@ -361,13 +360,14 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             out[rows] = codes.pack(margins > 0)
         return out
 
+    def _prepare_encoder(self) -> None:
+        self._encoder = Encoder(self.functions_, self.n_features_in_)
+
     def _input(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         return self._read(X, reset=False)
 
     def _margins(self, matrix: NDArray[Any]) -> Any:
-        if self._encoder is None:
-            self._encoder = Encoder(self.functions_, self.n_features_in_)
         for rows, chunk in chunks(matrix, self.origin_):
             yield rows, self._encoder.margins(chunk)
 
@@ -389,7 +389,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(part, name, value)
         part.functions_ = [self.functions_[i] for i in chosen]
         part.bits_ = [self.bits_[i] for i in chosen]
-        part._encoder = None
+        part._prepare_encoder()
         return part
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -403,13 +403,17 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _from_contents(cls, contents: Contents, trusted: list[str] | None) -> ILH:
         model: ILH = from_contents(cls, contents, trusted)
+        model._prepare_encoder()
         return model
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        if "_encoder" in state:
-            state = {**state, "_encoder": None}  # closures do not travel; it is built again on first use
-        return state
+        return {name: value for name, value in state.items() if name != "_encoder"}  # closures do not travel
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "functions_"):
+            self._prepare_encoder()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -420,8 +424,9 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 # ------------------------------------------------------------------------------------------------ helpers
 
 
-def _sample_rows(n: int, seed: int, size: int = SAMPLE) -> NDArray[np.int64]:
-    return _core.permuted(n, seed_for(seed, "sample"), 0, min(size, n))
+def _sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDArray[np.int64]:
+    source = UniformRows(supervision.n_points, supervision.drawable)
+    return source.take(seed_for(seed, "sample"), 0, min(size, source.size))
 
 
 def _row_source(supervision: Supervision) -> RowSource:

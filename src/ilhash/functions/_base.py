@@ -53,8 +53,8 @@ def standardisation(rows: Rows, scaling: str) -> tuple[NDArray[np.float64], NDAr
     the features keep their relative sizes. Constant features get factor 0: they carry nothing.
     """
     variance = rows.variance
-    # What float32 leaves of a constant is rounding noise, not variance.
-    varies = variance > 1e-12 * np.maximum(rows.mean**2, variance.max(initial=0.0) * 1e-12)
+    # Far from the origin, what float32 leaves of a constant is rounding noise, not variance.
+    varies = variance > 1e-6 * rows.mean**2
     factor = np.zeros_like(variance)
     if scaling == "columns":
         factor[varies] = 1.0 / np.sqrt(variance[varies])

@@ -164,6 +164,8 @@ class _Hessian:
         residual = -gradient
         search = self._precondition(residual)
         size = first_size = float(residual @ search)
+        if size == 0.0:  # the gradient vanishes: this is the minimum
+            return _Step(direction, along, 0.0, 0.0)
         for iteration in range(1, _MAX_CG + 1):
             product = X @ search
             image = search + (weight * product) @ X
@@ -193,6 +195,8 @@ class _Hessian:
 def _exact_step(slack: Floats, y: Floats, along: Floats, w_p: float, p_p: float, C: float) -> float:
     """Minimise the objective along w + t p over t: a convex, piecewise quadratic function of one variable."""
     t = 1.0
+    if p_p == 0.0:
+        return t
     for _ in range(20):
         slope, curvature = _core.hinge_slope(slack, y, along, t)
         change = (w_p + t * p_p + 2.0 * C * slope) / (p_p + 2.0 * C * curvature)
