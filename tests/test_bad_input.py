@@ -46,6 +46,9 @@ def test_values_beyond_float32_are_refused(blobs):
     X[5] = 1e300
     with pytest.raises(ValueError, match="too large for float32"):
         ILH(**SMALL, n_train=800).fit(X, y)
+    X[5] = 1e25
+    with pytest.raises(ValueError, match="rescale X"):
+        ILH(**SMALL, n_train=800).fit(X, y)
 
 
 @pytest.mark.parametrize(

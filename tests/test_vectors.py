@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -209,7 +210,7 @@ def test_rows_that_are_not_finite_are_counted(dtype, value):
         gather(X, np.arange(60), np.zeros(7, np.float32))
     with pytest.raises(ValueError, match="the drawn rows of X"):
         origin_of(X, np.arange(60))
-    with pytest.raises(ValueError, match="X must be finite .* got 2 of 60 rows"):
+    with pytest.raises(ValueError, match=r"X must be finite .* got 2 of 60 rows"):
         list(chunks(X, np.zeros(7, np.float32)))
 
 
@@ -236,8 +237,6 @@ def test_scratch_memory_is_reused_and_own_memory_is_not():
 
 
 def test_scratch_memory_belongs_to_one_thread():
-    import threading
-
     X, origin = matrix("f4"), np.zeros(7, np.float32)
     here, there = gather(X, np.arange(30), origin, reuse=True), []
     worker = threading.Thread(target=lambda: there.append(gather(X, np.arange(30, 60), origin, reuse=True)))

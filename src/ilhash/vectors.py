@@ -125,6 +125,7 @@ def gather(
     total, squares = kernel(np.asarray(X), rows, features, own_origin, out[:, :d])
     if not np.isfinite(squares).all():
         refuse_non_finite(out[:, :d], "the drawn rows of X")
+        raise ValueError("X must hold numbers whose squares are finite in float32, got some beyond 1e18; rescale X")
     mean = total / n
     return Rows(out, mean, np.maximum(squares / n - mean**2, 0.0))
 
