@@ -142,50 +142,68 @@ SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns,
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }
 
-auto graph_triplets(const SignedGraph& graph) {
-  std::vector<uint32_t> source, target;
-  std::vector<double> coupling;
-  {
-    nb::gil_scoped_release release;
-    for (const bool attracts : {true, false}) {
-      const Arcs& arcs = attracts ? graph.attract : graph.repel;
-      for (uint32_t n = 0; n < graph.n; ++n)
-        for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a) {
-          source.push_back(n);
-          target.push_back(arcs.target[a]);
-          coupling.push_back((attracts ? 1.0 : -1.0) * (graph.weighted ? arcs.weight[a] : 1.0));
-        }
-    }
-  }
-  return nb::make_tuple(to_numpy(std::move(source)), to_numpy(std::move(target)), to_numpy(std::move(coupling)));
+size_t n_attract(const SignedGraph& graph) {
+  return graph.visit([](const auto& g) { return g.attract.count(); });
 }
 
-auto graph_degrees(const SignedGraph& graph) {
-  std::vector<uint32_t> degree(graph.n);
-  for (uint32_t n = 0; n < graph.n; ++n)
-    degree[n] = graph.attract.end[n] - graph.attract.begin[n] + graph.repel.end[n] - graph.repel.begin[n];
+size_t n_repel(const SignedGraph& graph) {
+  return graph.visit([](const auto& g) { return g.repel.count(); });
+}
+
+bool is_weighted(const SignedGraph& graph) {
+  return graph.visit([](const auto& g) { return g.weighted; });
+}
+
+// visitor(source, target, coupling) for all arcs, the attracting ones first.
+template <class Visitor>
+void for_each_arc(const SignedGraph& signed_graph, Visitor visitor) {
+  signed_graph.visit([&](const auto& graph) {
+    for (const bool attracts : {true, false}) {
+      const auto& arcs = attracts ? graph.attract : graph.repel;
+      for (uint32_t n = 0; n < graph.n; ++n)
+        for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a)
+          visitor(n, uint32_t{arcs.target[a]}, (attracts ? 1.0 : -1.0) * (graph.weighted ? arcs.weight[a] : 1.0));
+    }
+  });
+}
+
+auto graph_triplets(const SignedGraph& graph) {
+  std::vector<uint32_t> sources, targets;
+  std::vector<double> couplings;
+  {
+    nb::gil_scoped_release release;
+    for_each_arc(graph, [&](uint32_t source, uint32_t target, double coupling) {
+      sources.push_back(source);
+      targets.push_back(target);
+      couplings.push_back(coupling);
+    });
+  }
+  return nb::make_tuple(to_numpy(std::move(sources)), to_numpy(std::move(targets)), to_numpy(std::move(couplings)));
+}
+
+auto graph_degrees(const SignedGraph& signed_graph) {
+  std::vector<uint32_t> degree(signed_graph.n());
+  signed_graph.visit([&](const auto& graph) {
+    for (uint32_t n = 0; n < graph.n; ++n)
+      degree[n] = graph.attract.end[n] - graph.attract.begin[n] + graph.repel.end[n] - graph.repel.begin[n];
+  });
   return to_numpy(std::move(degree));
 }
 
 double graph_energy(const SignedGraph& graph, Vector<int8_t> z) {
-  require(z.shape(0) == graph.n, "z must have one value per point");
+  require(z.shape(0) == graph.n(), "z must have one value per point");
   nb::gil_scoped_release release;
   double energy = 0;
-  for (const bool attracts : {true, false}) {
-    const Arcs& arcs = attracts ? graph.attract : graph.repel;
-    for (uint32_t n = 0; n < graph.n; ++n)
-      for (uint32_t a = arcs.begin[n]; a < arcs.end[n]; ++a)
-        energy -= (attracts ? 1.0 : -1.0) * (graph.weighted ? arcs.weight[a] : 1.0) * z(n) * z(arcs.target[a]);
-  }
+  for_each_arc(graph, [&](uint32_t source, uint32_t target, double coupling) {
+    energy -= coupling * z(source) * z(target);
+  });
   return energy;
 }
 
 double mean_pull(const SignedGraph& graph) {
   double total = 0;
-  for (const Arcs* arcs : {&graph.attract, &graph.repel})
-    for (uint32_t n = 0; n < graph.n; ++n)
-      for (uint32_t a = arcs->begin[n]; a < arcs->end[n]; ++a) total += graph.weighted ? arcs->weight[a] : 1.0;
-  return graph.n ? total / graph.n : 0.0;
+  for_each_arc(graph, [&](uint32_t, uint32_t, double coupling) { total += std::abs(coupling); });
+  return graph.n() ? total / graph.n() : 0.0;
 }
 
 auto grown_blocks(const SignedGraph& graph) {
@@ -201,20 +219,20 @@ auto grown_blocks(const SignedGraph& graph) {
 
 nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed, bool shuffle_blocks,
                    uint32_t max_sweeps, std::optional<Vector<double>> field) {
-  require(start.shape(0) == graph.n, "start must have one value per point");
-  require(!field || field->shape(0) == graph.n, "field must have one value per point");
-  std::vector<int8_t> z(start.data(), start.data() + graph.n);
+  require(start.shape(0) == graph.n(), "start must have one value per point");
+  require(!field || field->shape(0) == graph.n(), "field must have one value per point");
+  std::vector<int8_t> z(start.data(), start.data() + graph.n());
   ZStepResult result;
   {
     nb::gil_scoped_release release;
     for (const int8_t bit : z) require(bit == 1 || bit == -1, "start must hold -1 and +1 only");
-    for (uint32_t n = 0; field && n < graph.n; ++n) require(std::isfinite((*field)(n)), "field must be finite");
+    for (uint32_t n = 0; field && n < graph.n(); ++n) require(std::isfinite((*field)(n)), "field must be finite");
     ZStepOptions options;
     options.seed = seed;
     options.shuffle_blocks = shuffle_blocks;
     options.max_sweeps = max_sweeps;
     options.field = field ? field->data() : nullptr;
-    result = alternate(graph, graph.block.empty() ? grow_blocks(graph) : graph.block, options, z.data());
+    result = alternate(graph, graph.block().empty() ? grow_blocks(graph) : graph.block(), options, z.data());
   }
   return nb::make_tuple(to_numpy(std::move(z)), to_numpy(std::move(result.energies)), result.n_blocks,
                         result.converged);
@@ -302,10 +320,10 @@ NB_MODULE(_core, m) {
                   "dissimilar"_a, "seed"_a)
       .def_static("from_neighbours", &from_neighbours, "neighbours"_a, "dissimilar"_a, "seed"_a)
       .def_static("from_couplings", &from_couplings, "row_begin"_a, "columns"_a, "couplings"_a)
-      .def_prop_ro("n_points", [](const SignedGraph& g) { return g.n; })
-      .def_prop_ro("n_attract", [](const SignedGraph& g) { return g.attract.count(); })
-      .def_prop_ro("n_repel", [](const SignedGraph& g) { return g.repel.count(); })
-      .def_prop_ro("weighted", [](const SignedGraph& g) { return g.weighted; })
+      .def_prop_ro("n_points", [](const SignedGraph& g) { return g.n(); })
+      .def_prop_ro("n_attract", &n_attract)
+      .def_prop_ro("n_repel", &n_repel)
+      .def_prop_ro("weighted", &is_weighted)
       .def("triplets", &graph_triplets, "All arcs: source, target, coupling.")
       .def("degrees", &graph_degrees, "Number of arcs at each point.")
       .def("energy", &graph_energy, "z"_a, "E(z) = -sum over ordered pairs of w z z.")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -13,19 +14,31 @@ namespace {
 
 constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
 
+template <class Index>
+Index narrowed(uint32_t n) {
+  return static_cast<Index>(n);
+}
+
 void refuse_too_many_arcs(uint64_t arcs) {
   if (arcs >= kNobody) throw std::length_error("a graph of one bit must have fewer than 2^32 arcs");
 }
 
+// For each row the chosen partners: those of row n are chosen[begin[n]] .. chosen[begin[n + 1] - 1], all distinct, not n.
+template <class Index>
+struct Choices {
+  std::vector<uint32_t> begin;
+  Buffer<Index> chosen;
+};
+
 // `k` distinct draws out of `pool` candidates by rejection; stamp[m] == n says that m is taken. Branch-free in the
 // loop: a refused draw is overwritten by the next.
-template <class Candidate>
+template <class Index, class Candidate>
 void draw_distinct(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, uint32_t* stamp, Random& random,
-                   uint32_t* out) {
+                   Index* out) {
   uint32_t taken = 0;
   const auto offer = [&](uint32_t draw) {
     const uint32_t m = candidate(draw);
-    out[taken] = m;
+    out[taken] = static_cast<Index>(m);
     taken += stamp[m] != n;
     stamp[m] = n;
   };
@@ -48,8 +61,9 @@ void partial_shuffle(std::vector<uint32_t>& items, uint32_t k, Random& random) {
 
 // The union of everybody's choices as symmetric arcs, in one pass: when row n is reached it already holds the
 // m < n that chose n, so a second mention is seen there. Pairs that are arcs of `exclude` are left out.
-Arcs symmetrise(const Choices& choices, uint32_t n_points, const Arcs* exclude) {
-  Arcs arcs;
+template <class Index>
+ArcsOf<Index> symmetrise(const Choices<Index>& choices, uint32_t n_points, const ArcsOf<Index>* exclude) {
+  ArcsOf<Index> arcs;
   std::vector<uint32_t> chosen_by(n_points, 0);
   const size_t n_choices = choices.begin[n_points];
   for (size_t i = 0; i < n_choices; ++i) ++chosen_by[choices.chosen[i]];
@@ -62,11 +76,11 @@ Arcs symmetrise(const Choices& choices, uint32_t n_points, const Arcs* exclude) 
   }
   arcs.begin[n_points] = static_cast<uint32_t>(total);
   arcs.end.assign(arcs.begin.begin(), arcs.begin.end() - 1);
-  arcs.target = Buffer<uint32_t>(total);
+  arcs.target = Buffer<Index>(total);
 
   std::vector<uint32_t> seen_by(n_points, kNobody);
   uint32_t* const end = arcs.end.data();
-  uint32_t* const target = arcs.target.data();
+  Index* const target = arcs.target.data();
   for (uint32_t n = 0; n < n_points; ++n) {
     for (uint32_t a = arcs.begin[n]; a < end[n]; ++a) seen_by[target[a]] = n;
     if (exclude)
@@ -77,8 +91,8 @@ Arcs symmetrise(const Choices& choices, uint32_t n_points, const Arcs* exclude) 
     for (uint32_t i = choices.begin[n]; i < choices.begin[n + 1]; ++i) {
       const uint32_t m = choices.chosen[i], back = end[m];
       const uint32_t is_new = seen_by[m] != n;
-      target[own_end] = m;
-      target[back] = n;
+      target[own_end] = static_cast<Index>(m);
+      target[back] = static_cast<Index>(n);
       own_end += is_new;
       end[m] = back + is_new;
     }
@@ -87,32 +101,28 @@ Arcs symmetrise(const Choices& choices, uint32_t n_points, const Arcs* exclude) 
   return arcs;
 }
 
-SignedGraph graph_from_choices(const Choices& similar, const Choices& dissimilar, uint32_t n, bool may_conflict) {
-  SignedGraph graph;
+template <class Index>
+SignedGraphOf<Index> graph_from_choices(const Choices<Index>& similar, const Choices<Index>& dissimilar, uint32_t n,
+                                        bool may_conflict) {
+  SignedGraphOf<Index> graph;
   graph.n = n;
-  graph.attract = symmetrise(similar, n, nullptr);
-  graph.repel = symmetrise(dissimilar, n, may_conflict ? &graph.attract : nullptr);
+  graph.attract = symmetrise<Index>(similar, n, nullptr);
+  graph.repel = symmetrise<Index>(dissimilar, n, may_conflict ? &graph.attract : nullptr);
   return graph;
 }
 
-void open_row(Choices& choices, uint64_t& total, uint32_t k) {
+template <class Index>
+void open_row(Choices<Index>& choices, uint64_t& total, uint32_t k) {
   choices.begin.push_back(static_cast<uint32_t>(total));
   total += k;
   refuse_too_many_arcs(total);
 }
 
-}  // namespace
-
-size_t Arcs::count() const {
-  size_t total = 0;
-  for (size_t n = 0; n < end.size(); ++n) total += end[n] - begin[n];
-  return total;
-}
-
-SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
-                               uint64_t seed) {
+template <class Index>
+SignedGraphOf<Index> draw_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar,
+                                       uint32_t dissimilar, uint64_t seed) {
   const uint32_t n_points = std::accumulate(class_sizes.begin(), class_sizes.end(), uint32_t{0});
-  Choices same, other;
+  Choices<Index> same, other;
   uint64_t same_total = 0, other_total = 0;
   std::vector<uint32_t> block;
   block.reserve(n_points);
@@ -124,8 +134,8 @@ SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_
     }
   open_row(same, same_total, 0);
   open_row(other, other_total, 0);
-  same.chosen = Buffer<uint32_t>(same_total);
-  other.chosen = Buffer<uint32_t>(other_total);
+  same.chosen = Buffer<Index>(same_total);
+  other.chosen = Buffer<Index>(other_total);
 
   Random random(seed);
   std::vector<uint32_t> stamp(n_points, kNobody);
@@ -142,20 +152,22 @@ SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_
     }
     first += size;
   }
-  SignedGraph graph = graph_from_choices(same, other, n_points, false);
+  SignedGraphOf<Index> graph = graph_from_choices(same, other, n_points, false);
   graph.block = std::move(block);
   return graph;
 }
 
-SignedGraph graph_from_label_sets(const uint32_t* row_begin, const uint32_t* labels, uint32_t n, uint32_t n_labels,
-                                  uint32_t similar, uint32_t dissimilar, uint64_t seed) {
+template <class Index>
+SignedGraphOf<Index> draw_from_label_sets(const uint32_t* row_begin, const uint32_t* labels, uint32_t n,
+                                          uint32_t n_labels, uint32_t similar, uint32_t dissimilar, uint64_t seed) {
   std::vector<std::vector<uint32_t>> members(n_labels);
   for (uint32_t i = 0; i < n; ++i)
     for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a) members[labels[a]].push_back(i);
 
   Random random(seed);
-  Choices same, other;
-  std::vector<uint32_t> same_chosen, other_chosen, stamp(n, kNobody), sharing, apart;
+  Choices<Index> same, other;
+  std::vector<Index> same_chosen, other_chosen;
+  std::vector<uint32_t> stamp(n, kNobody), sharing, apart;
   uint64_t same_total = 0, other_total = 0;
   for (uint32_t i = 0; i < n; ++i) {
     sharing.clear();
@@ -175,21 +187,22 @@ SignedGraph graph_from_label_sets(const uint32_t* row_begin, const uint32_t* lab
     partial_shuffle(apart, n_other, random);
     open_row(same, same_total, n_same);
     open_row(other, other_total, n_other);
-    same_chosen.insert(same_chosen.end(), sharing.begin(), sharing.begin() + n_same);
-    other_chosen.insert(other_chosen.end(), apart.begin(), apart.begin() + n_other);
+    std::transform(sharing.begin(), sharing.begin() + n_same, std::back_inserter(same_chosen), narrowed<Index>);
+    std::transform(apart.begin(), apart.begin() + n_other, std::back_inserter(other_chosen), narrowed<Index>);
   }
   open_row(same, same_total, 0);
   open_row(other, other_total, 0);
-  same.chosen = Buffer<uint32_t>(same_total);
-  other.chosen = Buffer<uint32_t>(other_total);
+  same.chosen = Buffer<Index>(same_total);
+  other.chosen = Buffer<Index>(other_total);
   std::copy(same_chosen.begin(), same_chosen.end(), same.chosen.data());
   std::copy(other_chosen.begin(), other_chosen.end(), other.chosen.data());
   return graph_from_choices(same, other, n, false);
 }
 
-SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32_t k, uint32_t dissimilar,
-                                  uint64_t seed) {
-  Choices same, other;
+template <class Index>
+SignedGraphOf<Index> draw_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32_t k, uint32_t dissimilar,
+                                          uint64_t seed) {
+  Choices<Index> same, other;
   uint64_t same_total = 0, other_total = 0;
   const uint32_t n_other = std::min(dissimilar, n - 1 - k);
   for (uint32_t i = 0; i < n; ++i) {
@@ -198,9 +211,9 @@ SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32
   }
   open_row(same, same_total, 0);
   open_row(other, other_total, 0);
-  same.chosen = Buffer<uint32_t>(same_total);
-  other.chosen = Buffer<uint32_t>(other_total);
-  std::copy(neighbours, neighbours + same_total, same.chosen.data());
+  same.chosen = Buffer<Index>(same_total);
+  other.chosen = Buffer<Index>(other_total);
+  std::transform(neighbours, neighbours + same_total, same.chosen.data(), narrowed<Index>);
 
   Random random(seed);
   std::vector<uint32_t> stamp(n, kNobody);
@@ -213,19 +226,20 @@ SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32
   return graph_from_choices(same, other, n, true);
 }
 
-SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
-                                 uint32_t n) {
-  SignedGraph graph;
+template <class Index>
+SignedGraphOf<Index> split_by_sign(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
+                                   uint32_t n) {
+  SignedGraphOf<Index> graph;
   graph.n = n;
   graph.weighted = graph.sorted = true;
   const uint32_t n_arcs = row_begin[n];
   const size_t n_attract = std::count_if(couplings, couplings + n_arcs, [](double w) { return w > 0; });
   const size_t counts[2] = {n_attract, n_arcs - n_attract};
-  Arcs* const sides[2] = {&graph.attract, &graph.repel};
+  ArcsOf<Index>* const sides[2] = {&graph.attract, &graph.repel};
   for (int s = 0; s < 2; ++s) {
     sides[s]->begin.resize(n + size_t{1});
     sides[s]->end.resize(n);
-    sides[s]->target = Buffer<uint32_t>(counts[s]);
+    sides[s]->target = Buffer<Index>(counts[s]);
     sides[s]->weight = Buffer<double>(counts[s]);
   }
 
@@ -234,7 +248,7 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
     for (int s = 0; s < 2; ++s) sides[s]->begin[i] = filled[s];
     for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a) {
       const int s = couplings[a] > 0 ? 0 : 1;
-      sides[s]->target[filled[s]] = columns[a];
+      sides[s]->target[filled[s]] = static_cast<Index>(columns[a]);
       sides[s]->weight[filled[s]++] = std::abs(couplings[a]);
     }
     for (int s = 0; s < 2; ++s) sides[s]->end[i] = filled[s];
@@ -243,7 +257,8 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
   return graph;
 }
 
-std::vector<uint32_t> grow_blocks(const SignedGraph& graph) {
+template <class Index>
+std::vector<uint32_t> grow_blocks_over(const SignedGraphOf<Index>& graph) {
   std::vector<uint32_t> block(graph.n, kNobody), repelled_by(graph.n, kNobody), queue(graph.n);
   uint32_t current = 0;
   for (uint32_t start = 0; start < graph.n; ++start) {
@@ -266,6 +281,48 @@ std::vector<uint32_t> grow_blocks(const SignedGraph& graph) {
     ++current;
   }
   return block;
+}
+
+// build(an index of the type to use) for a graph of n points.
+template <class Build>
+SignedGraph with_index_for(uint32_t n, Build build) {
+  if (n <= SignedGraph::kMostPointsFor16Bits) return build(uint16_t{});
+  return build(uint32_t{});
+}
+
+}  // namespace
+
+SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
+                               uint64_t seed) {
+  const uint32_t n = std::accumulate(class_sizes.begin(), class_sizes.end(), uint32_t{0});
+  return with_index_for(n, [&](auto index) -> SignedGraph {
+    return draw_from_classes<decltype(index)>(class_sizes, similar, dissimilar, seed);
+  });
+}
+
+SignedGraph graph_from_label_sets(const uint32_t* row_begin, const uint32_t* labels, uint32_t n, uint32_t n_labels,
+                                  uint32_t similar, uint32_t dissimilar, uint64_t seed) {
+  return with_index_for(n, [&](auto index) -> SignedGraph {
+    return draw_from_label_sets<decltype(index)>(row_begin, labels, n, n_labels, similar, dissimilar, seed);
+  });
+}
+
+SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32_t k, uint32_t dissimilar,
+                                  uint64_t seed) {
+  return with_index_for(n, [&](auto index) -> SignedGraph {
+    return draw_from_neighbours<decltype(index)>(neighbours, n, k, dissimilar, seed);
+  });
+}
+
+SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
+                                 uint32_t n) {
+  return with_index_for(n, [&](auto index) -> SignedGraph {
+    return split_by_sign<decltype(index)>(row_begin, columns, couplings, n);
+  });
+}
+
+std::vector<uint32_t> grow_blocks(const SignedGraph& graph) {
+  return graph.visit([](const auto& of_index) { return grow_blocks_over(of_index); });
 }
 
 }  // namespace ilhash

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "buffer.hpp"
@@ -11,26 +13,51 @@
 namespace ilhash {
 
 // Arcs by source: those of point n are [begin[n], end[n]). Rows may have slack behind them.
-struct Arcs {
+template <class Index>
+struct ArcsOf {
   std::vector<uint32_t> begin, end;
-  Buffer<uint32_t> target;
+  Buffer<Index> target;
   Buffer<double> weight;  // |w_nm|; only in weighted graphs
 
-  size_t count() const;
+  size_t count() const {
+    size_t total = 0;
+    for (size_t n = 0; n < end.size(); ++n) total += end[n] - begin[n];
+    return total;
+  }
 };
 
-struct SignedGraph {
+template <class Index>
+struct SignedGraphOf {
   uint32_t n = 0;
   bool weighted = false;  // otherwise every coupling is +1 or -1
   bool sorted = false;    // whether the arcs of each point are sorted by target
-  Arcs attract, repel;
+  ArcsOf<Index> attract, repel;
   std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
 };
 
-// For each row the chosen partners: those of row n are chosen[begin[n]] .. chosen[begin[n + 1] - 1], all distinct, not n.
-struct Choices {
-  std::vector<uint32_t> begin;
-  Buffer<uint32_t> chosen;
+// Large graphs are bound by memory traffic, nearly all of it targets of arcs; so these take 16 bits each where the
+// points can be told apart by that. Which of the two it is changes nothing but speed.
+class SignedGraph {
+ public:
+  static constexpr uint32_t kMostPointsFor16Bits = 1u << 16;
+
+  SignedGraph(SignedGraphOf<uint16_t>&& graph) : graph_(std::move(graph)) {}
+  SignedGraph(SignedGraphOf<uint32_t>&& graph) : graph_(std::move(graph)) {}
+
+  // f(graph) with the graph as a SignedGraphOf<uint16_t> or <uint32_t>.
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return std::visit(std::forward<F>(f), graph_);
+  }
+  uint32_t n() const {
+    return visit([](const auto& graph) { return graph.n; });
+  }
+  const std::vector<uint32_t>& block() const {
+    return visit([](const auto& graph) -> const std::vector<uint32_t>& { return graph.block; });
+  }
+
+ private:
+  std::variant<SignedGraphOf<uint16_t>, SignedGraphOf<uint32_t>> graph_;
 };
 
 // Points are sorted by class. Every point chooses `similar` others of its class and `dissimilar` of the other

@@ -18,10 +18,10 @@ struct Balance {
   Cut cut() const { return surplus == 0 ? Cut::kAllMinus : Cut::kAllPlus; }
 };
 
-template <class Capacity, class Flow>
+template <class Index, class Capacity, class Flow>
 class Waves {
  public:
-  Waves(FlowNetwork<Capacity, Flow>& net, const uint32_t* points, uint32_t n)
+  Waves(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n)
       : net_(net), points_(points), n_(n), excess_(net.excess.data()), residual_(net.residual.data()) {}
 
   Cut run() {
@@ -40,9 +40,9 @@ class Waves {
  private:
   void move(uint32_t from, uint32_t to, uint32_t arc, Flow amount) {
     residual_[arc] = static_cast<Capacity>(residual_[arc] - amount);
-    const uint32_t* const first = net_.target + net_.begin[to];
-    const uint32_t* const last = net_.target + net_.end[to];
-    const uint32_t* const found = net_.sorted ? std::lower_bound(first, last, from) : std::find(first, last, from);
+    const Index* const first = net_.target + net_.begin[to];
+    const Index* const last = net_.target + net_.end[to];
+    const Index* const found = net_.sorted ? std::lower_bound(first, last, from) : std::find(first, last, from);
     Capacity& back = residual_[found - net_.target];
     back = static_cast<Capacity>(back + amount);
   }
@@ -77,14 +77,14 @@ class Waves {
   // False when no excess can reach a deficit: the cut is found.
   bool search_from_deficits() {
     int32_t* const distance = net_.to_deficit.data();
-    uint32_t* const queue = net_.queue.data();
+    Index* const queue = net_.queue.data();
     uint32_t head = 0, wanted = 0, reached = 0;
     tail_ = 0;
     for (uint32_t k = 0; k < n_; ++k) {
       const uint32_t i = points_[k];
       const bool is_deficit = excess_[i] < 0;
       distance[i] = is_deficit ? 0 : kCutOff;
-      if (is_deficit) queue[tail_++] = i;
+      if (is_deficit) queue[tail_++] = static_cast<Index>(i);
       wanted += excess_[i] > 0;
     }
     while (head < tail_ && reached < wanted) {
@@ -93,7 +93,7 @@ class Waves {
         const uint32_t u = net_.target[a];
         if (distance[u] != kCutOff || !open_backwards(a)) continue;
         distance[u] = distance[v] + 1;
-        queue[tail_++] = u;
+        queue[tail_++] = static_cast<Index>(u);
         reached += excess_[u] > 0;
       }
     }
@@ -120,8 +120,8 @@ class Waves {
     }
   }
 
-  FlowNetwork<Capacity, Flow>& net_;
-  const uint32_t* points_;
+  FlowNetwork<Index, Capacity, Flow>& net_;
+  const Index* points_;
   uint32_t n_;
   Flow* excess_;
   Capacity* residual_;
@@ -131,12 +131,14 @@ class Waves {
 
 }  // namespace
 
-template <class Capacity, class Flow>
-Cut cut_block(FlowNetwork<Capacity, Flow>& net, const uint32_t* points, uint32_t n_points) {
-  return Waves<Capacity, Flow>(net, points, n_points).run();
+template <class Index, class Capacity, class Flow>
+Cut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points) {
+  return Waves<Index, Capacity, Flow>(net, points, n_points).run();
 }
 
-template Cut cut_block<int8_t, int32_t>(FlowNetwork<int8_t, int32_t>&, const uint32_t*, uint32_t);
-template Cut cut_block<int64_t, int64_t>(FlowNetwork<int64_t, int64_t>&, const uint32_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint16_t, int8_t, int32_t>&, const uint16_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint16_t, int64_t, int64_t>&, const uint16_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint32_t, int8_t, int32_t>&, const uint32_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint32_t, int64_t, int64_t>&, const uint32_t*, uint32_t);
 
 }  // namespace ilhash

@@ -21,24 +21,24 @@ namespace ilhash {
 // What an arc and its opposite can still carry is twice their weight together, so one of them tells of both. Where the
 // opposite arc stands is searched when something is pushed: pushes are few compared with arcs, and an index of all
 // opposites would cost more to write down than the whole cut.
-template <class Capacity, class Flow>
+template <class Index, class Capacity, class Flow>
 struct FlowNetwork {
   const uint32_t* begin;
   const uint32_t* end;
-  const uint32_t* target;
+  const Index* target;
   const Capacity* weight;  // nullptr: all are 1
   bool sorted;             // whether the arcs of each point are sorted by target
   Buffer<Capacity> residual;
   std::vector<Flow> excess;     // of the block at hand: d minus what has flowed out
   std::vector<int32_t> to_deficit;  // arcs on the shortest way to a deficit, kCutOff if there is none
-  std::vector<uint32_t> queue;
+  std::vector<Index> queue;
 };
 
 constexpr int32_t kCutOff = -1;
 
 enum class Cut { kAllPlus, kAllMinus, kMixed };  // kMixed: a point is +1 exactly where to_deficit is kCutOff
 
-template <class Capacity, class Flow>
-Cut cut_block(FlowNetwork<Capacity, Flow>& net, const uint32_t* points, uint32_t n_points);
+template <class Index, class Capacity, class Flow>
+Cut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points);
 
 }  // namespace ilhash

@@ -11,10 +11,11 @@
 namespace ilhash {
 namespace {
 
+template <class Index>
 struct Blocks {
   std::vector<uint32_t> of;      // block of each point
   std::vector<uint32_t> begin;   // points of block c: points[begin[c]] .. points[begin[c + 1] - 1]
-  std::vector<uint32_t> points;
+  std::vector<Index> points;
 
   explicit Blocks(const std::vector<uint32_t>& block) : of(block), points(block.size()) {
     const uint32_t n_blocks = of.empty() ? 0 : *std::max_element(of.begin(), of.end()) + 1;
@@ -22,34 +23,36 @@ struct Blocks {
     for (const uint32_t c : of) ++begin[c + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
-    for (uint32_t n = 0; n < of.size(); ++n) points[next[of[n]]++] = n;
+    for (uint32_t n = 0; n < of.size(); ++n) points[next[of[n]]++] = static_cast<Index>(n);
   }
   uint32_t count() const { return static_cast<uint32_t>(begin.size()) - 1; }
   uint32_t size(uint32_t c) const { return begin[c + 1] - begin[c]; }
-  const uint32_t* of_block(uint32_t c) const { return points.data() + begin[c]; }
+  const Index* of_block(uint32_t c) const { return points.data() + begin[c]; }
 };
 
 // Attracting arcs with those that stay inside the block first: [begin, inside_end) then [inside_end, end).
+template <class Index>
 struct SplitArcs {
   const uint32_t* begin;
   const uint32_t* end;
   const uint32_t* inside_end;
-  const uint32_t* target;
+  const Index* target;
   const double* weight;
 
   std::vector<uint32_t> own_inside_end;
-  Buffer<uint32_t> own_target;
+  Buffer<Index> own_target;
   Buffer<double> own_weight;
 };
 
-SplitArcs split_by_block(const SignedGraph& graph, const std::vector<uint32_t>& block) {
-  const Arcs& arcs = graph.attract;
-  SplitArcs split{};
+template <class Index>
+SplitArcs<Index> split_by_block(const SignedGraphOf<Index>& graph, const std::vector<uint32_t>& block) {
+  const ArcsOf<Index>& arcs = graph.attract;
+  SplitArcs<Index> split{};
   split.begin = arcs.begin.data();
   split.end = arcs.end.data();
   const size_t capacity = arcs.begin[graph.n];
   split.own_inside_end.resize(graph.n);
-  split.own_target = Buffer<uint32_t>(capacity);
+  split.own_target = Buffer<Index>(capacity);
   if (graph.weighted) split.own_weight = Buffer<double>(capacity);
   for (uint32_t n = 0; n < graph.n; ++n) {
     uint32_t slot = arcs.begin[n];
@@ -70,8 +73,9 @@ SplitArcs split_by_block(const SignedGraph& graph, const std::vector<uint32_t>& 
 }
 
 // Where the graph came with its blocks, no attracting arc leaves one and nothing needs to be moved.
-SplitArcs keep_as_is(const SignedGraph& graph) {
-  SplitArcs split{};
+template <class Index>
+SplitArcs<Index> keep_as_is(const SignedGraphOf<Index>& graph) {
+  SplitArcs<Index> split{};
   split.begin = graph.attract.begin.data();
   split.end = split.inside_end = graph.attract.end.data();
   split.target = graph.attract.target.data();
@@ -81,21 +85,23 @@ SplitArcs keep_as_is(const SignedGraph& graph) {
 
 // Real couplings as integers: the finest power of two for which the sum of all of them stays below 2^61. Flows are
 // then exact, the min-cut ends, and couplings that are integers (or any dyadic numbers) lose nothing.
-double fixed_point_unit(const SignedGraph& graph, const double* field) {
+template <class Index>
+double fixed_point_unit(const SignedGraphOf<Index>& graph, const double* field) {
   double total = 0;
-  for (const Arcs* arcs : {&graph.attract, &graph.repel})
+  for (const ArcsOf<Index>* arcs : {&graph.attract, &graph.repel})
     for (uint32_t n = 0; n < graph.n; ++n)
       for (uint32_t a = arcs->begin[n]; a < arcs->end[n]; ++a) total += graph.weighted ? arcs->weight[a] : 1.0;
   for (uint32_t n = 0; field && n < graph.n; ++n) total += std::abs(field[n]);
   return total > 0 ? std::ldexp(1.0, std::ilogb(total) - 60) : 1.0;
 }
 
-template <class Capacity, class Flow>
+template <class Index, class Capacity, class Flow>
 class Alternation {
   static constexpr bool kUnit = sizeof(Capacity) == 1;
 
  public:
-  Alternation(const SignedGraph& graph, const Blocks& blocks, SplitArcs arcs, const ZStepOptions& options, int8_t* z)
+  Alternation(const SignedGraphOf<Index>& graph, const Blocks<Index>& blocks, SplitArcs<Index> arcs,
+              const ZStepOptions& options, int8_t* z)
       : graph_(graph), blocks_(blocks), attract_(std::move(arcs)), options_(options), z_(z) {
     unit_ = kUnit ? 1.0 : fixed_point_unit(graph, options.field);
     if constexpr (!kUnit) {
@@ -196,7 +202,7 @@ class Alternation {
   // the side of +1, deficits only on that of -1, and all arcs between are full; hence the smallest F is
   // -sum |excess_n| - sum w, and no arc has to be looked at to know what was gained.
   int64_t improve(uint32_t c) {
-    const uint32_t* const points = blocks_.of_block(c);
+    const Index* const points = blocks_.of_block(c);
     const uint32_t n = blocks_.size(c);
     bool moved = false;
     for (uint32_t k = 0; k < n; ++k) {
@@ -235,28 +241,34 @@ class Alternation {
       field_[graph_.repel.target[a]] -= change * repel(a);
   }
 
-  const SignedGraph& graph_;
-  const Blocks& blocks_;
-  SplitArcs attract_;
+  const SignedGraphOf<Index>& graph_;
+  const Blocks<Index>& blocks_;
+  SplitArcs<Index> attract_;
   const ZStepOptions& options_;
   int8_t* z_;
   double unit_ = 1.0;
   Buffer<Flow> attract_weight_, repel_weight_;  // empty for unit weights
-  FlowNetwork<Capacity, Flow> net_;
+  FlowNetwork<Index, Capacity, Flow> net_;
   std::vector<Flow> field_, field_when_cut_, flowed_out_;
   std::vector<uint8_t> was_cut_;
   std::vector<int64_t> disagreement_;  // by block: twice the weight of the arcs inside whose ends differ, each pair once
 };
 
+template <class Index>
+ZStepResult alternate_over(const SignedGraphOf<Index>& graph, const std::vector<uint32_t>& block,
+                           const ZStepOptions& options, int8_t* z) {
+  const Blocks<Index> blocks(block);
+  SplitArcs<Index> arcs = block == graph.block ? keep_as_is(graph) : split_by_block(graph, block);
+  if (graph.weighted || options.field)
+    return Alternation<Index, int64_t, int64_t>(graph, blocks, std::move(arcs), options, z).run();
+  return Alternation<Index, int8_t, int32_t>(graph, blocks, std::move(arcs), options, z).run();
+}
+
 }  // namespace
 
 ZStepResult alternate(const SignedGraph& graph, const std::vector<uint32_t>& block, const ZStepOptions& options,
                       int8_t* z) {
-  const Blocks blocks(block);
-  SplitArcs arcs = block == graph.block ? keep_as_is(graph) : split_by_block(graph, block);
-  if (graph.weighted || options.field)
-    return Alternation<int64_t, int64_t>(graph, blocks, std::move(arcs), options, z).run();
-  return Alternation<int8_t, int32_t>(graph, blocks, std::move(arcs), options, z).run();
+  return graph.visit([&](const auto& of_index) { return alternate_over(of_index, block, options, z); });
 }
 
 }  // namespace ilhash
