@@ -24,6 +24,7 @@ class BlockCache {
   };
 
   static Block take(size_t bytes) {
+    bytes = in_whole_pages(bytes);
     if (bytes >= kSmallestKept)
       for (Block& kept : mine().kept_)
         if (kept.bytes >= bytes && kept.bytes <= 2 * bytes) {
@@ -51,7 +52,7 @@ class BlockCache {
 
  private:
   static constexpr size_t kHugePage = size_t{2} << 20;
-  static constexpr size_t kSmallestKept = size_t{1} << 20;
+  static constexpr size_t kSmallestKept = size_t{1} << 18;
   static constexpr size_t kLargestKept = size_t{128} << 20;
   static constexpr size_t kBlocks = 8;
 
@@ -62,10 +63,16 @@ class BlockCache {
     return cache;
   }
 
+  static size_t in_whole_pages(size_t bytes) {
+#if defined(__linux__)
+    if (bytes >= kSmallestKept) return (bytes + kHugePage - 1) / kHugePage * kHugePage;
+#endif
+    return bytes;
+  }
+
   static Block allocate(size_t bytes) {
 #if defined(__linux__)
     if (bytes >= kSmallestKept) {
-      bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
       void* const data = std::aligned_alloc(kHugePage, bytes);
       if (!data) throw std::bad_alloc();
       madvise(data, bytes, MADV_HUGEPAGE);  // only a wish: nothing depends on the answer
