@@ -59,6 +59,26 @@ void partial_shuffle(std::vector<uint32_t>& items, uint32_t k, Random& random) {
   }
 }
 
+// Marks the points that were met in one row after another. A byte per point, so that the marks of some ten thousand
+// points stay in the first-level cache; rows are told apart by a number that comes round, and then all marks are wiped.
+class RowMarks {
+ public:
+  explicit RowMarks(uint32_t n_points) : mark_(n_points, 0) {}
+
+  uint8_t next_row() {
+    if (++row_ == 0) {
+      std::fill(mark_.begin(), mark_.end(), uint8_t{0});
+      row_ = 1;
+    }
+    return row_;
+  }
+  uint8_t* data() { return mark_.data(); }
+
+ private:
+  std::vector<uint8_t> mark_;
+  uint8_t row_ = 0;
+};
+
 // The union of everybody's choices as symmetric arcs, in one pass: when row n is reached it already holds the
 // m < n that chose n, so a second mention is seen there. Pairs that are arcs of `exclude` are left out.
 template <class Index>
@@ -78,19 +98,23 @@ ArcsOf<Index> symmetrise(const Choices<Index>& choices, uint32_t n_points, const
   arcs.end.assign(arcs.begin.begin(), arcs.begin.end() - 1);
   arcs.target = Buffer<Index>(total);
 
-  std::vector<uint32_t> seen_by(n_points, kNobody);
+  RowMarks marks(n_points);
+  uint8_t* const seen = marks.data();
   uint32_t* const end = arcs.end.data();
   Index* const target = arcs.target.data();
+  const Index* const chosen = choices.chosen.data();
   for (uint32_t n = 0; n < n_points; ++n) {
-    for (uint32_t a = arcs.begin[n]; a < end[n]; ++a) seen_by[target[a]] = n;
+    const uint8_t here = marks.next_row();
+    uint32_t own_end = end[n];
+    for (uint32_t a = arcs.begin[n]; a < own_end; ++a) seen[target[a]] = here;
     if (exclude)
-      for (uint32_t a = exclude->begin[n]; a < exclude->end[n]; ++a) seen_by[exclude->target[a]] = n;
+      for (uint32_t a = exclude->begin[n]; a < exclude->end[n]; ++a) seen[exclude->target[a]] = here;
     // No branch on what is new: a tenth of them would be mispredicted. A second mention writes into the slot that it
     // was given room for, and leaves it free.
-    uint32_t own_end = end[n];
-    for (uint32_t i = choices.begin[n]; i < choices.begin[n + 1]; ++i) {
-      const uint32_t m = choices.chosen[i], back = end[m];
-      const uint32_t is_new = seen_by[m] != n;
+    const uint32_t last = choices.begin[n + 1];
+    for (uint32_t i = choices.begin[n]; i < last; ++i) {
+      const uint32_t m = chosen[i], back = end[m];
+      const uint32_t is_new = seen[m] != here;
       target[own_end] = static_cast<Index>(m);
       target[back] = static_cast<Index>(n);
       own_end += is_new;
