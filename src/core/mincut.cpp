@@ -5,6 +5,19 @@
 namespace ilhash {
 namespace {
 
+// The place of `value` in [first, last), which holds it. The rows of drawn graphs are not sorted, and looking through them
+// is half of a cut: so many compares go between two branches that compilers make vector instructions of them.
+template <class Index>
+const Index* find_unsorted(const Index* first, const Index* last, Index value) {
+  constexpr int kBetweenBranches = 32;
+  for (; last - first > kBetweenBranches; first += kBetweenBranches) {
+    Index found = 0;
+    for (int i = 0; i < kBetweenBranches; ++i) found |= static_cast<Index>(first[i] == value);
+    if (found) break;
+  }
+  return std::find(first, last, value);
+}
+
 struct Balance {
   int64_t surplus = 0, deficit = 0;
 
@@ -42,7 +55,8 @@ class Waves {
     residual_[arc] = static_cast<Capacity>(residual_[arc] - amount);
     const Index* const first = net_.target + net_.begin[to];
     const Index* const last = net_.target + net_.end[to];
-    const Index* const found = net_.sorted ? std::lower_bound(first, last, from) : std::find(first, last, from);
+    const Index* const found = net_.sorted ? std::lower_bound(first, last, static_cast<Index>(from))
+                                           : find_unsorted(first, last, static_cast<Index>(from));
     Capacity& back = residual_[found - net_.target];
     back = static_cast<Capacity>(back + amount);
   }
