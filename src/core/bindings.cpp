@@ -288,6 +288,15 @@ nb::tuple hinge_slope(Vector<float> slack, Vector<float> y, Vector<float> direct
   return nb::make_tuple(slope, curvature);
 }
 
+void gram_times(Matrix<float> x, Vector<float> v, Vector<float> weight, WritableVector<float> product,
+                WritableVector<float> image) {
+  const Rows<const float> rows = as_rows<const float>(x);
+  require(v.shape(0) == rows.n_columns && image.shape(0) == rows.n_columns, "v and image: one value per column of x");
+  require(weight.shape(0) == rows.n_rows && product.shape(0) == rows.n_rows, "weight and product: one value per row");
+  nb::gil_scoped_release release;
+  vector_kernels().gram_times(rows, v.data(), weight.data(), product.data(), image.data());
+}
+
 void project_subsets(Matrix<float> x, nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> weights,
                      nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> columns,
                      Vector<float> bias, WritableMatrix<float> out) {
@@ -342,6 +351,8 @@ NB_MODULE(_core, m) {
   m.def("rescale", &rescale, "x"_a.noconvert(), "shift"_a, "factor"_a);
   m.def("hinge", &hinge, "f"_a, "y"_a, "slack"_a.noconvert(), "pull"_a.noconvert(), "active"_a.noconvert());
   m.def("hinge_slope", &hinge_slope, "slack"_a, "y"_a, "direction"_a, "t"_a);
+  m.def("gram_times", &gram_times, "x"_a.noconvert(), "v"_a, "weight"_a, "product"_a.noconvert(),
+        "image"_a.noconvert());
   m.def("project_subsets", &project_subsets, "x"_a.noconvert(), "weights"_a, "columns"_a, "bias"_a,
         "out"_a.noconvert());
 }

@@ -37,6 +37,9 @@ struct VectorKernels {
   void (*hinge_slope)(const float* slack, const float* y, const float* direction, size_t n, float t, double* slope,
                       double* curvature);
 
+  // product = x v and image = x' (weight * product), in one pass over x.
+  void (*gram_times)(Rows<const float> x, const float* v, const float* weight, float* product, float* image);
+
   // out[i, b] = bias[b] + sum_j weights[b, j] * x[i, columns[b, j]]: functions of d features each.
   // `tile` is scratch of x.n_columns * kProjectTile floats.
   void (*project_subsets)(Rows<const float> x, const float* weights, const int32_t* columns, const float* bias,

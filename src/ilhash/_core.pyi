@@ -84,6 +84,13 @@ def hinge(
 def hinge_slope(
     slack: NDArray[np.float32], y: NDArray[np.float32], direction: NDArray[np.float32], t: float
 ) -> tuple[float, float]: ...
+def gram_times(
+    x: NDArray[np.float32],
+    v: NDArray[np.float32],
+    weight: NDArray[np.float32],
+    product: NDArray[np.float32],
+    image: NDArray[np.float32],
+) -> None: ...
 def project_subsets(
     x: NDArray[np.float32],
     weights: NDArray[np.float32],
