@@ -628,8 +628,8 @@ def test_rows_drawn_twice_share_their_pairs():
     [
         ([0, 1, 2], [1, 2], [1.0, 1.0], "another point of the graph"),
         ([0, 1, 2], [0, 0], [1.0, 1.0], "another point of the graph"),
-        ([0, 1, 2], [1, 0], [1.0, np.nan], "finite and not zero"),
-        ([0, 1, 2], [1, 0], [1.0, 0.0], "finite and not zero"),
+        ([0, 1, 2], [1, 0], [1.0, np.nan], "between 1e-280 and 1e280"),
+        ([0, 1, 2], [1, 0], [1.0, 0.0], "between 1e-280 and 1e280"),
         ([0, 2, 3, 4], [2, 1, 0, 0], [1.0] * 4, "sorted and distinct"),
         ([0, 2, 4], [1, 1, 0, 0], [1.0] * 4, "sorted and distinct"),
         ([0, 1, 3], [1, 0], [1.0, 1.0], "agree in length"),

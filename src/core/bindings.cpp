@@ -121,9 +121,14 @@ SignedGraph from_neighbours(nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_conti
   nb::gil_scoped_release release;
   const auto n = static_cast<uint32_t>(neighbours.shape(0)), k = static_cast<uint32_t>(neighbours.shape(1));
   require(k < n, "there must be fewer neighbours than points");
+  std::vector<uint32_t> named_by(n, n);
   for (uint32_t i = 0; i < n; ++i)
-    for (uint32_t j = 0; j < k; ++j)
-      require(neighbours(i, j) < n && neighbours(i, j) != i, "a neighbour must be another point of the set");
+    for (uint32_t j = 0; j < k; ++j) {
+      const uint32_t m = neighbours(i, j);
+      require(m < n && m != i, "a neighbour must be another point of the set");
+      require(named_by[m] != i, "a neighbour must be named once in its row");
+      named_by[m] = i;
+    }
   return graph_from_neighbours(neighbours.data(), n, k, dissimilar, seed);
 }
 
@@ -137,7 +142,8 @@ SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns,
     for (uint32_t a = row_begin(i); a < row_begin(i + 1); ++a) {
       require(columns(a) < n && columns(a) != i, "a column must be another point of the graph");
       require(a == row_begin(i) || columns(a - 1) < columns(a), "columns must be sorted and distinct in each row");
-      require(std::isfinite(couplings(a)) && couplings(a) != 0, "couplings must be finite and not zero");
+      require(std::abs(couplings(a)) >= 1e-280 && std::abs(couplings(a)) <= 1e280,
+              "couplings must lie between 1e-280 and 1e280 in size");
     }
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }
@@ -226,7 +232,7 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
   {
     nb::gil_scoped_release release;
     for (const int8_t bit : z) require(bit == 1 || bit == -1, "start must hold -1 and +1 only");
-    for (uint32_t n = 0; field && n < graph.n(); ++n) require(std::isfinite((*field)(n)), "field must be finite");
+    for (uint32_t n = 0; field && n < graph.n(); ++n) require(std::abs((*field)(n)) <= 1e280, "field must be finite");
     ZStepOptions options;
     options.seed = seed;
     options.shuffle_blocks = shuffle_blocks;

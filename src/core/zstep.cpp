@@ -218,7 +218,9 @@ class Alternation {
       const uint32_t i = points[k];
       field_when_cut_[i] = field_[i];
       flowed_out_[i] = field_[i] - net_.excess[i];
-      const bool plus = cut == Cut::kMixed ? net_.to_deficit[i] == kCutOff : cut == Cut::kAllPlus;
+      // A point that nothing pulls and that is joined to nobody in its block stays as it is.
+      const bool free = field_[i] == 0 && attract_.begin[i] == attract_.inside_end[i];
+      const bool plus = free ? z_[i] > 0 : cut == Cut::kMixed ? net_.to_deficit[i] == kCutOff : cut == Cut::kAllPlus;
       net_.to_deficit[i] = plus ? 1 : -1;  // from here on: the proposed bit
       left_over += net_.excess[i] < 0 ? -net_.excess[i] : net_.excess[i];
       pull_before += static_cast<int64_t>(field_[i]) * z_[i];

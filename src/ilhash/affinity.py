@@ -329,7 +329,7 @@ def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "lap
             f"grows "
             "with the square of the number of points (scipy.sparse.csr_array converts a small one)"
         )
-    y = scipy.sparse.csr_array(matrix, dtype=np.float64)
+    y = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
     if y.shape != (n_points, n_points):
         raise ValueError(f"affinity must be {n_points} x {n_points}, one row and column per row of X, got {y.shape}")
     y.sum_duplicates()
@@ -345,6 +345,8 @@ def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "lap
         raise ValueError(
             f"affinity must be symmetric, got {bad} pairs with two different weights; (A + A.T) / 2 makes it so"
         )
+    y = scipy.sparse.csr_array((y + y.T) / 2.0)  # what was equal up to rounding is equal from here on
+    y.sort_indices()
     if y.nnz == 0:
         raise ValueError("affinity must relate some points, got no entry off the diagonal")
     couplings(objective, y.data)
@@ -395,7 +397,7 @@ def _pair_columns(pairs: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
             f"least one pair, got {np.shape(pairs[0]) if isinstance(pairs, tuple) else np.shape(pairs)}"
         )
     whole = np.round(index)
-    if (whole != index).any():
+    if not np.isfinite(index).all() or (whole != index).any():
         raise ValueError("pairs must name rows by whole numbers, got fractions")
     return whole[:, 0].astype(np.int64), whole[:, 1].astype(np.int64), weight
 

@@ -126,6 +126,10 @@ def gather(
     if not np.isfinite(squares).all():
         refuse_non_finite(out[:, :d], "the drawn rows of X")
         raise ValueError("X must hold numbers whose squares are finite in float32, got some beyond 1e18; rescale X")
+    if not squares.max(initial=0.0) > n * 1e-30 and out[:, :d].any():
+        raise ValueError(
+            "X must hold numbers whose squares are above zero in float32, got none beyond 1e-15; rescale X"
+        )
     mean = total / n
     return Rows(out, mean, np.maximum(squares / n - mean**2, 0.0))
 
@@ -152,10 +156,9 @@ def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice
         rows = slice(first, min(first + step, len(X)))
         with np.errstate(over="ignore", invalid="ignore"):
             part = X[rows]
-            if part.dtype == np.float64:
-                chunk = (part - origin).astype(np.float32)
-            else:
-                chunk = np.asarray(part, dtype=np.float32) - origin
+            # Types that float32 holds exactly are subtracted in it; of others a large offset would leave too little.
+            precision = np.float32 if np.can_cast(part.dtype, np.float32) else np.float64
+            chunk = (np.asarray(part, dtype=precision) - origin).astype(np.float32, copy=False)
             total = chunk.sum()
         if not np.isfinite(total):
             refuse_non_finite(chunk, f"X[{rows.start}:{rows.stop}]" if len(X) > step else "X")

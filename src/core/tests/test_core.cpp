@@ -50,8 +50,8 @@ double energy_before_any_sweep(const Graph& graph, const Blocks& block, Bits z, 
 // w_ij = -(E(z) + E(both flipped) - E(i flipped) - E(j flipped)) / 8 at z = all +1.
 template <class Graph>
 Matrix couplings_of(const Graph& graph) {
-  const uint32_t n = static_cast<uint32_t>(graph.n);
-  const Blocks block = graph.block.empty() ? Blocks(grow_blocks(graph)) : Blocks(graph.block);
+  const uint32_t n = static_cast<uint32_t>(graph.n());
+  const Blocks block = graph.block().empty() ? Blocks(grow_blocks(graph)) : Blocks(graph.block());
   const auto energy = [&](uint32_t i, uint32_t j) {
     Bits z(n, 1);
     if (i < n) z[i] = -1;
@@ -147,9 +147,9 @@ void check_graph(const Graph& graph, const Matrix& w, uint64_t seed) {
   for (const bool with_field : {false, true}) {
     check_alternation(graph, w, grown, seed, with_field);
     check_alternation(graph, w, alone, seed, with_field);  // coordinate descent: no arc inside any block
-    if (!graph.block.empty()) {
-      check_blocks(w, Blocks(graph.block));
-      check_alternation(graph, w, Blocks(graph.block), seed, with_field);
+    if (!graph.block().empty()) {
+      check_blocks(w, Blocks(graph.block()));
+      check_alternation(graph, w, Blocks(graph.block()), seed, with_field);
     }
   }
 }
@@ -182,7 +182,7 @@ void test_couplings() {
           w[i][j] = w[j][i] = (static_cast<int>(random.below(17 + most_negative)) - most_negative) / 8.0;
     const Csr csr(w);
     const auto graph = graph_from_couplings(csr.row_begin.data(), csr.columns.data(), csr.couplings.data(), n);
-    CHECK(graph.n == n);
+    CHECK(graph.n() == n);
     CHECK(couplings_of(graph) == w);
     check_graph(graph, w, seed);
   }
@@ -258,8 +258,8 @@ void test_classes() {
           const auto graph = graph_from_classes(sizes, similar, dissimilar, seed);
           std::vector<uint32_t> label;
           for (uint32_t c = 0; c < sizes.size(); ++c) label.insert(label.end(), sizes[c], c);
-          CHECK(graph.n == label.size());
-          CHECK(Blocks(graph.block) == label);
+          CHECK(graph.n() == label.size());
+          CHECK(Blocks(graph.block()) == label);
           std::vector<std::vector<bool>> alike(label.size(), std::vector<bool>(label.size()));
           for (size_t i = 0; i < label.size(); ++i)
             for (size_t j = 0; j < label.size(); ++j) alike[i][j] = label[i] == label[j];
@@ -292,7 +292,7 @@ void test_label_sets() {
     const uint32_t similar = random.below(4), dissimilar = seed % 3 == 0 ? 100 : random.below(4);
     const auto graph =
         graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
-    CHECK(graph.n == n);
+    CHECK(graph.n() == n);
     const Matrix w = couplings_of(graph);
     check_signs(w, alike, similar, dissimilar);
     check_graph(graph, w, seed);
@@ -333,17 +333,17 @@ void test_large_classes() {
     const std::vector<uint32_t> sizes = {300, 1, 150, 220};
     const auto graph = graph_from_classes(sizes, 20, 20, seed);
     Random random(seed);
-    Bits z(graph.n);
+    Bits z(graph.n());
     for (auto& bit : z) bit = random.below(2) ? 1 : -1;
     ZStepOptions options;
     options.seed = seed;
-    const ZStepResult result = alternate(graph, Blocks(graph.block), options, z.data());
+    const ZStepResult result = alternate(graph, Blocks(graph.block()), options, z.data());
     CHECK(result.converged);
     CHECK(result.n_blocks == sizes.size());
     for (size_t s = 1; s < result.energies.size(); ++s) CHECK(result.energies[s] <= result.energies[s - 1]);
-    CHECK(result.energies.back() == energy_before_any_sweep(graph, Blocks(graph.block), z));
-    const std::vector<double> zeros(graph.n, 0.0);  // the other arithmetic: 64-bit flows
-    CHECK(result.energies.back() == energy_before_any_sweep(graph, Blocks(graph.block), z, zeros.data()));
+    CHECK(result.energies.back() == energy_before_any_sweep(graph, Blocks(graph.block()), z));
+    const std::vector<double> zeros(graph.n(), 0.0);  // the other arithmetic: 64-bit flows
+    CHECK(result.energies.back() == energy_before_any_sweep(graph, Blocks(graph.block()), z, zeros.data()));
   }
 }
 
