@@ -173,6 +173,12 @@ def test_unscaled_features_under_an_enormous_weight_end_without_an_error_or_a_wa
     assert squared_hinge_objective(X, y, w, C) < 0.5 * C * len(y)  # half of what w = 0 costs: it separates easily
 
 
+@pytest.mark.parametrize(("seed", "C"), [(29, 10.0), (33, 100.0), (33, 10.0), (29, 100.0)])
+def test_noise_free_planes_under_a_large_weight_reach_the_minimum(seed, C):
+    # Separable, as many active rows as unknowns: single precision was seen to stop early here.
+    check(*problem(300, 60, seed, noise=0.0), C, against_sklearn=False)
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.integers(2, 150), st.integers(1, 60), st.floats(-3, 2), st.floats(0.0, 2.0), st.integers(0, 2**32))
 def test_any_random_problem_reaches_the_minimum_of_the_twin(n, d, log_C, noise, seed):

@@ -569,3 +569,15 @@ def test_weights_at_the_ends_of_the_range_are_handled_or_refused(weight):
         return
     assert np.isfinite(found.energies).all()
     assert found.z[0] == found.z[1] == -found.z[2]
+
+
+def test_a_matrix_that_is_not_symmetric_never_reaches_the_flow():
+    for W in ([[0.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [2.0, 0.0]]):
+        with pytest.raises(ValueError, match="symmetric"):
+            coupling_graph(scipy.sparse.csr_array(np.array(W)))
+
+
+def test_an_unknown_order_of_blocks_is_refused():
+    graph = _core.SignedGraph.from_classes([3, 3], 1, 1, 0)
+    with pytest.raises(ValueError, match="'random' or 'fixed'"):
+        minimise(graph, random_start(6, 0), block_order="sorted")

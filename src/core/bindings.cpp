@@ -75,10 +75,14 @@ auto permuted(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
 // Points in the order of a seeded permutation, each followed by those of its neighbours that have not come yet;
 // points without neighbours are left out. Stops after `count` points.
 auto neighbourhood_order(Vector<int64_t> row_begin, Vector<int32_t> columns, uint64_t seed, uint64_t count) {
+  require(row_begin.shape(0) > 0, "row_begin must have one entry more than there are rows");
   const uint64_t n = row_begin.shape(0) - 1;
+  require(row_begin(n) == static_cast<int64_t>(columns.shape(0)), "row_begin must end at the number of columns");
   std::vector<int64_t> out;
   {
     nb::gil_scoped_release release;
+    for (size_t a = 0; a < columns.shape(0); ++a)
+      require(columns(a) >= 0 && static_cast<uint64_t>(columns(a)) < n, "a column is out of range");
     const Permutation permutation(n, seed);
     std::vector<bool> taken(n, false);
     const auto take = [&](int64_t point) {
@@ -144,6 +148,15 @@ SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns,
       require(a == row_begin(i) || columns(a - 1) < columns(a), "columns must be sorted and distinct in each row");
       require(std::abs(couplings(a)) >= 1e-280 && std::abs(couplings(a)) <= 1e280,
               "couplings must lie between 1e-280 and 1e280 in size");
+    }
+  // Columns are sorted, so row by row the entries that mirror row i are met in the order of their own rows. A flow over
+  // an arc without its opposite would be written outside the graph.
+  std::vector<uint32_t> next(row_begin.data(), row_begin.data() + n);
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t a = row_begin(i); a < row_begin(i + 1); ++a) {
+      const uint32_t mirror = next[columns(a)]++;
+      require(mirror < row_begin(columns(a) + 1) && columns(mirror) == i && couplings(mirror) == couplings(a),
+              "couplings must be symmetric");
     }
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }

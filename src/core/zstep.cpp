@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -92,7 +93,8 @@ double fixed_point_unit(const SignedGraphOf<Index>& graph, const double* field) 
     for (uint32_t n = 0; n < graph.n; ++n)
       for (uint32_t a = arcs->begin[n]; a < arcs->end[n]; ++a) total += graph.weighted ? arcs->weight[a] : 1.0;
   for (uint32_t n = 0; field && n < graph.n; ++n) total += std::abs(field[n]);
-  return total > 0 ? std::ldexp(1.0, std::ilogb(total) - 60) : 1.0;
+  const double unit = total > 0 ? std::ldexp(1.0, std::ilogb(total) - 60) : 1.0;
+  return std::max(unit, std::numeric_limits<double>::min());  // a pull that is hardly a number counts as none
 }
 
 template <class Index, class Capacity, class Flow>

@@ -157,7 +157,7 @@ def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice
         with np.errstate(over="ignore", invalid="ignore"):
             part = X[rows]
             # Types that float32 holds exactly are subtracted in it; of others a large offset would leave too little.
-            precision = np.float32 if np.can_cast(part.dtype, np.float32) else np.float64
+            precision: type[np.floating[Any]] = np.float32 if np.can_cast(part.dtype, np.float32) else np.float64
             chunk = (np.asarray(part, dtype=precision) - origin).astype(np.float32, copy=False)
             total = chunk.sum()
         if not np.isfinite(total):

@@ -79,12 +79,14 @@ def minimise(
     Parameters
     ----------
     graph : couplings w_nm
-    start : int8 array of -1 and +1; kept wherever a change would not lower E
+    start : int8 array of -1 and +1; a block is changed only if that lowers E
     seed : seeds the order of the blocks
     block_order : "random" (a new order each sweep, which the paper found better) or "fixed"
     max_sweeps : limit on sweeps
     field : optional pull on every point, as in the method of auxiliary coordinates
     """
+    if block_order not in ("random", "fixed"):
+        raise ValueError(f"block_order must be 'random' or 'fixed', got {block_order!r}")
     z, energies, n_blocks, converged = _core.minimise(
         graph,
         start,

@@ -59,7 +59,7 @@ def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -
     if solved is None:
         # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does
         # not.
-        weights = fit_squared_hinge_float64(X, y, C, tolerance)
+        weights = fit_squared_hinge_float64(X, y, C)
         return weights, X @ weights
     return solved
 
@@ -89,7 +89,9 @@ def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, F
         missing = step.predicted_drop - max(0.0, before - objective) + step.left_over
         # A model that is right asks for whole steps; where steps are cut short, its predictions mean little.
         full_step = 0.75 < t < 1.25
-        small = step.predicted_drop <= 10.0 * tolerance * before and missing <= tolerance * objective
+        # Where Hessians had to be formed the data are badly conditioned for single precision: be stricter there.
+        enough = (1.0 if hessian.exact else 10.0) * tolerance
+        small = step.predicted_drop <= enough * before and missing <= tolerance * objective
         if step.predicted_drop == 0.0 or (small and full_step and full_step_before):
             return w, margins
         full_step_before = full_step
