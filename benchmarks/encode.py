@@ -33,17 +33,18 @@ def functions(n_features: int, d: int) -> list[LinearFunction]:
 
 def milliseconds(X: np.ndarray, d: int, gather_below: float, repeats: int) -> float:
     """Time the margins of X with the encoder forced to gather (1) or to multiply (0)."""
-    kept, encoder_module.GATHER_BELOW = encoder_module.GATHER_BELOW, gather_below
+    kept = encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS
+    encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS = gather_below, 0
     try:
         encoder = encoder_module.Encoder(functions(X.shape[1], d), X.shape[1])
-    finally:
-        encoder_module.GATHER_BELOW = kept
-    encoder.margins(X)
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
         encoder.margins(X)
-        times.append(time.perf_counter() - begin)
+        times = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            encoder.margins(X)
+            times.append(time.perf_counter() - begin)
+    finally:
+        encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS = kept
     return 1e3 * float(np.median(times))
 
 
@@ -59,7 +60,8 @@ def main() -> None:
             for fraction in (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75):
                 d = max(1, round(fraction * X.shape[1]))
                 gathered, product = (milliseconds(batch, d, below, repeats) for below in (1.1, 0.0))
-                chosen = gathered if fraction < encoder_module.GATHER_BELOW else product
+                many = rows >= encoder_module.GATHER_ROWS
+                chosen = gathered if many and fraction < encoder_module.GATHER_BELOW else product
                 print(f"{fraction:>6} {gathered:>10.4g} {product:>10.4g} {chosen:>10.4g} {chosen / whole:>15.2f}x")
 
 

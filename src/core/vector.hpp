@@ -14,7 +14,7 @@ struct Rows {
   size_t n_rows, n_columns;
 };
 
-constexpr size_t kProjectTile = 32;
+constexpr size_t kProjectTile = 64;
 
 struct VectorKernels {
   // out[i, j] = float(x[rows[i], columns[j]] - origin[j]); adds up sum and sum of squares of each column of out.

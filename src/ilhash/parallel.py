@@ -62,7 +62,8 @@ def run(
     items = list(items)
     results: dict[Item, Result] = {}
     with single_threaded_blas():
-        parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered")
+        # One bit at a time: a bit is long enough to be sent alone, and batches would leave workers idle at the end.
+        parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, batch_size=1, return_as="generator_unordered")
         for item, result in parallel(joblib.delayed(_call)(task, item) for item in items):
             results[item] = result
             if done is not None:

@@ -15,9 +15,10 @@ from ilhash.functions._linear import LinearFunction
 
 __all__ = ["GATHER_BELOW", "Encoder"]
 
-# Linear functions of d out of D features: below this share of features it is faster to gather them than to multiply by
-# a matrix that is mostly zeros (measured: benchmarks/encode.py).
-GATHER_BELOW = 0.25
+# Linear functions of d out of D features: below this share of features, and from this number of vectors on, it is faster
+# to gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
+GATHER_BELOW = 0.2
+GATHER_ROWS = 64
 
 Chunk = NDArray[np.float32]
 
@@ -66,7 +67,7 @@ def _stack(functions: list[HashFunction], n_features: int) -> Callable[[Chunk], 
     if all(isinstance(function, LinearFunction) for function in functions):
         linear = [function for function in functions if isinstance(function, LinearFunction)]
         few = linear[0].features is not None and len(linear[0].features) < GATHER_BELOW * n_features
-        return _gathered(linear) if few else _product(linear, n_features)
+        return _gathered(linear, n_features) if few else _product(linear, n_features)
     if all(isinstance(function, KernelFunction) for function in functions):
         return _kernel([function for function in functions if isinstance(function, KernelFunction)])
     (only,) = functions
@@ -87,12 +88,15 @@ def _product(functions: list[LinearFunction], n_features: int) -> Callable[[Chun
     return margins
 
 
-def _gathered(functions: list[LinearFunction]) -> Callable[[Chunk], NDArray[np.float32]]:
+def _gathered(functions: list[LinearFunction], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
+    product = _product(functions, n_features)
     weights = np.stack([function.weights for function in functions])
     columns = np.stack([function.features for function in functions if function.features is not None])
     bias = np.array([function.bias for function in functions], np.float32)
 
     def margins(chunk: Chunk) -> NDArray[np.float32]:
+        if len(chunk) < GATHER_ROWS:
+            return product(chunk)
         out = np.empty((len(chunk), len(functions)), np.float32)
         _core.project_subsets(chunk, weights, columns, bias, out)
         return out
