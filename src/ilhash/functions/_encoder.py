@@ -15,9 +15,9 @@ from ilhash.functions._linear import LinearFunction
 
 __all__ = ["GATHER_BELOW", "Encoder"]
 
-# Linear functions of d out of D features: below this share of features, and from this number of vectors on, it is faster
-# to gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
-GATHER_BELOW = 0.2
+# Linear functions of d out of D features: below this share of features, and from this number of vectors on, it is
+# faster to gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
+GATHER_BELOW = 0.25
 GATHER_ROWS = 64
 
 Chunk = NDArray[np.float32]
