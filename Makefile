@@ -12,6 +12,8 @@ export ILHASH_DATA ?= $(abspath ../shared/data)
 endif
 
 CORE := $(wildcard src/core/*.cpp src/core/*.hpp src/core/*.inc)
+# An editable install knows the modules that were there when it was made: a folder is newer when one comes or goes.
+PACKAGES := $(shell find src/ilhash -type d -not -name __pycache__)
 SANITIZED := build/test_core
 CORE_TESTED := src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp \
                src/core/dispatch.cpp src/core/vector_portable.cpp
@@ -26,7 +28,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make lock      renew requirements-dev.lock"
 
-$(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE)
+$(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock

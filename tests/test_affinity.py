@@ -160,11 +160,11 @@ def test_small_classes_give_fewer_neighbours_and_are_reported():
     supervision = supervision_from_labels(y, 44)
     rows = supervision.arrange(np.arange(44))
     made = supervision.graph(rows, "laplacian", 5, 5, 0, no_vectors)
-    assert made.shortages == {"rare": 3, "single": 1}
+    assert made.shortages == {"class rare": 3, "class single": 1}
     W = dense(made.graph)
     rare = y[rows] == "rare"
     assert (np.count_nonzero(W[rare] > 0, axis=1) == 2).all()
-    assert supervision.graph(rows, "laplacian", 2, 5, 0, no_vectors).shortages == {"single": 1}
+    assert supervision.graph(rows, "laplacian", 2, 5, 0, no_vectors).shortages == {"class single": 1}
 
 
 def test_a_class_that_was_not_drawn_is_no_shortage():

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash._scratch import scratch
 
-__all__ = ["Rows", "as_matrix", "chunks", "fingerprint", "gather", "origin_of", "refuse_non_finite"]
+__all__ = [
+    "Rows",
+    "as_matrix",
+    "chunks",
+    "fingerprint",
+    "gather",
+    "on_disk",
+    "origin_of",
+    "refuse_non_finite",
+    "refuse_non_finite_anywhere",
+]
 
 CHUNK_BYTES = 8 << 20  # of float32 input per step of a streamed computation
 
@@ -179,3 +189,23 @@ def fingerprint(X: NDArray[Any]) -> str:
     for row in np.unique(np.linspace(0, len(X) - 1, 64).astype(np.int64)):
         digest.update(np.ascontiguousarray(X[row]).tobytes())
     return digest.hexdigest()
+
+
+def on_disk(X: NDArray[Any]) -> bool:
+    """Whether X is a memory map, or a view of one."""
+    array: Any = X
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
+def refuse_non_finite_anywhere(X: NDArray[Any]) -> None:
+    """Look at all rows of an array in memory; sums are enough to see whether anything is wrong."""
+    if X.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        fine = np.isfinite(X.sum(dtype=np.float64))
+    if not fine:
+        refuse_non_finite(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from ilhash.objective import Loss
 from ilhash.vectors import Rows, gather
 from ilhash.zstep import ZStep, minimise, random_start
 
-__all__ = ["BitReport", "BitTrainer", "TrainedBit"]
+__all__ = ["BitReport", "BitTrainer", "TrainedBit", "warn_of_shortages"]
 
 ATTEMPTS = 10  # draws of a bit before one-sided bits are given up
 
@@ -224,4 +225,22 @@ def _report(bit: int, problem: _Problem, fitted: Fitted, nested: float | None, s
         attempts=problem.attempts,
         shortages=problem.graph.shortages,
         seconds=seconds,
+    )
+
+
+def warn_of_shortages(reports: Sequence[BitReport], wanted: Any) -> None:
+    """Say once, for all bits, which classes had too few points."""
+    smallest: dict[str, tuple[int, int]] = {}
+    for report in reports:
+        for name, size in report.shortages.items():
+            if name not in smallest or size < smallest[name][0]:
+                smallest[name] = (size, report.bit)
+    if not smallest:
+        return
+    listed = [f"{name} ({size} points for bit {bit})" for name, (size, bit) in list(smallest.items())[:3]]
+    more = f" and {len(smallest) - 3} more" if len(smallest) > 3 else ""
+    warnings.warn(
+        f"too few points for n_similar={wanted} similar neighbours each: {', '.join(listed)}{more}; their points got "
+        "fewer neighbours",
+        stacklevel=5,
     )

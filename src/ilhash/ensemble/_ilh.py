@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,33 +16,32 @@ from ilhash import codes
 from ilhash import objective as objectives
 from ilhash.affinity import (
     EuclideanNeighbours,
-    SparseAffinity,
     Supervision,
     affinity_from_matrix,
     affinity_from_pairs,
     supervision_from_labels,
 )
-from ilhash.diversity import NeighbourhoodRows, Plan, RowSource, UniformRows, seed_for
+from ilhash.diversity import Plan
 from ilhash.ensemble import _parameters as parameters
-from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit
+from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._contents import from_contents, to_contents
+from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_source, sample_rows
 from ilhash.functions import (
     ClassifierLearner,
     Encoder,
     HashFunction,
-    KernelFunction,
     KernelLearner,
     Learner,
     LinearLearner,
+    share_common_basis,
 )
 from ilhash.parallel import run
 from ilhash.persistence import Contents, save
-from ilhash.vectors import as_matrix, chunks, fingerprint, gather, origin_of, refuse_non_finite
+from ilhash.vectors import as_matrix, chunks, gather, on_disk, origin_of, refuse_non_finite_anywhere
 from ilhash.zstep import MAX_SWEEPS
 
 __all__ = ["ILH"]
 
-SAMPLE = 1000  # rows that the origin, and common kernel centres and their width, are taken from
 Progress = Callable[[int, int], None]
 
 
@@ -183,8 +181,8 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = self._read(X, reset=True)
         supervision = self._supervision(X, y, affinity, pairs)
         self.seed_ = parameters.resolve_seed(self.random_state)
-        self.fingerprint_ = _fingerprint(X, supervision)
-        self.origin_ = origin_of(X, _sample_rows(supervision, self.seed_))
+        self.fingerprint_ = data_fingerprint(X, supervision)
+        self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
         self.functions_: list[HashFunction] = []
         self.bits_: list[BitReport] = []
         self._train(range(self.n_bits), X, supervision, progress)
@@ -206,7 +204,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X = self._read(X, reset=False)
         supervision = self._supervision(X, y, affinity, pairs)
-        if _fingerprint(X, supervision) != self.fingerprint_:
+        if data_fingerprint(X, supervision) != self.fingerprint_:
             raise ValueError(
                 "X and its supervision must be the data that the model was fitted on, got other data: bits of one "
                 "model "
@@ -244,8 +242,8 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"supervision must be one of y, affinity and pairs, got {' and '.join(given)}")
         if len(X) < 2:
             raise ValueError(f"X must have at least 2 rows to compare, got n_samples={len(X)}, 1 sample")
-        if not _on_disk(X):
-            _refuse_non_finite_anywhere(X)
+        if not on_disk(X):
+            refuse_non_finite_anywhere(X)
         if affinity is not None:
             return affinity_from_matrix(affinity, len(X), self.objective)
         if pairs is not None:
@@ -278,7 +276,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(run(trainer, bits, n_jobs=self.n_jobs, prefer=prefer, done=one_more))
 
     def _plan(self, X: NDArray[Any], supervision: Supervision) -> Plan:
-        source = _row_source(supervision)
+        source = row_source(supervision)
         self.n_train_, cut = parameters.training_size(self.n_train, source.size)
         if cut:
             warnings.warn(
@@ -314,7 +312,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(kind, str) and kind == "kernel":
             sample = None
             if self.centers == "common":
-                rows = _sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers))
+                rows = sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers))
                 sample = gather(X, rows, self.origin_)
             return KernelLearner(self._cost(10.0), self.n_centers, self.scaling, self.kernel_width, sample)
         if hasattr(kind, "fit") and hasattr(kind, "predict") and hasattr(kind, "get_params"):
@@ -329,10 +327,10 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return float(self.C)
 
     def _keep(self, trained: Sequence[TrainedBit]) -> None:
-        self.functions_ = _share_common_basis([*self.functions_, *(bit.function for bit in trained)])
+        self.functions_ = share_common_basis([*self.functions_, *(bit.function for bit in trained)])
         self.bits_ = [*self.bits_, *(bit.report for bit in trained)]
         self._prepare_encoder()
-        _warn_of_shortages([bit.report for bit in trained], self.n_similar)
+        warn_of_shortages([bit.report for bit in trained], self.n_similar)
         unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
         if unfinished:
             warnings.warn(
@@ -382,7 +380,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __getitem__(self, which: Any) -> ILH:
         """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
         check_is_fitted(self)
-        chosen = _positions(which, len(self.functions_))
+        chosen = parameters.chosen_bits(which, len(self.functions_))
         part = ILH(**{**self.get_params(deep=False), "n_bits": len(chosen)})
         for name, value in vars(self).items():
             if name.endswith("_"):
@@ -419,83 +417,3 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-# ------------------------------------------------------------------------------------------------ helpers
-
-
-def _sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDArray[np.int64]:
-    source = UniformRows(supervision.n_points, supervision.drawable)
-    return source.take(seed_for(seed, "sample"), 0, min(size, source.size))
-
-
-def _row_source(supervision: Supervision) -> RowSource:
-    if isinstance(supervision, SparseAffinity):
-        matrix = supervision.matrix
-        return NeighbourhoodRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
-    return UniformRows(supervision.n_points, supervision.drawable)
-
-
-def _fingerprint(X: NDArray[Any], supervision: Supervision) -> str:
-    return f"{fingerprint(X)}-{supervision.digest()}"
-
-
-def _on_disk(X: NDArray[Any]) -> bool:
-    array: Any = X
-    while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            return True
-        array = array.base
-    return False
-
-
-def _refuse_non_finite_anywhere(X: NDArray[Any]) -> None:
-    """Look at all rows of an array in memory; sums are enough to see whether anything is wrong."""
-    if X.dtype.kind != "f":
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = np.isfinite(X.sum(dtype=np.float64))
-    if not fine:
-        refuse_non_finite(X)
-
-
-def _share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
-    """Let all functions of a common basis hold one and the same object: workers return copies of it."""
-    first = next((f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common), None)
-    return [
-        replace(f, basis=first) if first is not None and isinstance(f, KernelFunction) and f.basis.common else f
-        for f in functions
-    ]
-
-
-def _warn_of_shortages(reports: Sequence[BitReport], wanted: Any) -> None:
-    smallest: dict[str, tuple[int, int]] = {}
-    for report in reports:
-        for name, size in report.shortages.items():
-            if name not in smallest or size < smallest[name][0]:
-                smallest[name] = (size, report.bit)
-    if not smallest:
-        return
-    listed = [f"{name} ({size} points for bit {bit})" for name, (size, bit) in list(smallest.items())[:3]]
-    more = f" and {len(smallest) - 3} more" if len(smallest) > 3 else ""
-    warnings.warn(
-        f"too few points for n_similar={wanted} similar neighbours each: class {', class '.join(listed)}{more}; their "
-        f"points "
-        "got fewer neighbours",
-        stacklevel=5,
-    )
-
-
-def _positions(which: Any, n: int) -> list[int]:
-    if isinstance(which, slice):
-        chosen = list(range(n))[which]
-    else:
-        wanted = np.atleast_1d(np.asarray(which))
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {which!r}")
-        if ((wanted < -n) | (wanted >= n)).any():
-            raise IndexError(f"bits must lie between 0 and {n - 1}, got {which!r}")
-        chosen = [int(i) % n for i in wanted]
-    if not chosen:
-        raise ValueError(f"a model must keep at least one bit, got {which!r} of {n} bits")
-    return chosen

@@ -15,8 +15,10 @@ __all__ = [
     "check_count",
     "check_letters",
     "check_range",
+    "chosen_bits",
     "drawn_features",
     "mac_penalties",
+    "refuse_unavailable",
     "resolve_seed",
     "training_size",
 ]
@@ -133,3 +135,19 @@ def resolve_seed(random_state: Any) -> int:
     if _is_whole(random_state) and random_state >= 0:
         return int(random_state)
     raise ValueError(f"random_state must be None, a whole number of at least 0 or a generator, got {random_state!r}")
+
+
+def chosen_bits(which: Any, n: int) -> list[int]:
+    """Return which of n bits a slice, a number or a list of numbers means."""
+    if isinstance(which, slice):
+        chosen = list(range(n))[which]
+    else:
+        wanted = np.atleast_1d(np.asarray(which))
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {which!r}")
+        if ((wanted < -n) | (wanted >= n)).any():
+            raise IndexError(f"bits must lie between 0 and {n - 1}, got {which!r}")
+        chosen = [int(i) % n for i in wanted]
+    if not chosen:
+        raise ValueError(f"a model must keep at least one bit, got {which!r} of {n} bits")
+    return chosen

@@ -4,7 +4,7 @@ from ilhash.functions._arrays import functions_from_arrays, functions_to_arrays
 from ilhash.functions._base import Fitted, HashFunction, Learner
 from ilhash.functions._classifier import ClassifierFunction, ClassifierLearner
 from ilhash.functions._encoder import Encoder
-from ilhash.functions._kernel import KernelFunction, KernelLearner, RadialBasis
+from ilhash.functions._kernel import KernelFunction, KernelLearner, RadialBasis, share_common_basis
 from ilhash.functions._linear import LinearFunction, LinearLearner
 from ilhash.functions._trees import TreeFunction
 
@@ -23,4 +23,5 @@ __all__ = [
     "TreeFunction",
     "functions_from_arrays",
     "functions_to_arrays",
+    "share_common_basis",
 ]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.functions._base import Fitted, Margins, standardisation
+from ilhash.functions._base import Fitted, HashFunction, Margins, standardisation
 from ilhash.functions._svm import fit_squared_hinge
 from ilhash.vectors import Rows
 
-__all__ = ["KernelFunction", "KernelLearner", "RadialBasis"]
+__all__ = ["KernelFunction", "KernelLearner", "RadialBasis", "share_common_basis"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,3 +125,12 @@ class KernelLearner:
             sample = Rows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
         centers = np.arange(min(self.n_centers, len(sample.values)))
         return RadialBasis.around(sample, centers, self.scaling, self.width, features, common=features is None)
+
+
+def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
+    """Let all functions of a common basis hold one and the same object: workers return copies of it."""
+    first = next((f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common), None)
+    return [
+        replace(f, basis=first) if first is not None and isinstance(f, KernelFunction) and f.basis.common else f
+        for f in functions
+    ]

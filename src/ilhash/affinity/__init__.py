@@ -1,0 +1,23 @@
+"""Supervision: who is similar to whom, and the signed graph that one bit's training set gets from it.
+
+Four kinds share one contract (:class:`Supervision`): labels, sets of labels, a sparse signed matrix (also made from
+pairs), and, without any supervision, Euclidean neighbours. Graphs are sparse always; nothing here is N x N.
+"""
+
+from ilhash.affinity._base import Supervision, TrainingGraph
+from ilhash.affinity._euclidean import EuclideanNeighbours, euclidean_neighbours
+from ilhash.affinity._labels import Labels, LabelSets, supervision_from_labels
+from ilhash.affinity._matrix import SparseAffinity, affinity_from_matrix, affinity_from_pairs
+
+__all__ = [
+    "EuclideanNeighbours",
+    "LabelSets",
+    "Labels",
+    "SparseAffinity",
+    "Supervision",
+    "TrainingGraph",
+    "affinity_from_matrix",
+    "affinity_from_pairs",
+    "euclidean_neighbours",
+    "supervision_from_labels",
+]

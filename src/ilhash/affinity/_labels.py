@@ -1,0 +1,178 @@
+"""Labels, one or several per point, as supervision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
+
+__all__ = ["LabelSets", "Labels", "supervision_from_labels"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown."""
+
+    codes: NDArray[np.int32]
+    names: NDArray[Any]
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, labelled or not."""
+        return len(self.codes)
+
+    @property
+    def drawable(self) -> NDArray[np.int64] | None:
+        """The labelled points."""
+        return rows_where(self.codes >= 0)
+
+    def arrange(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sort by class: the core draws neighbours from contiguous classes."""
+        return rows[np.argsort(self.codes[rows], kind="stable")]
+
+    def graph(
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
+    ) -> TrainingGraph:
+        """Draw ``similar`` points of the same class and ``dissimilar`` of others for each, united over both ends."""
+        sizes = np.bincount(self.codes[rows], minlength=len(self.names))
+        small = np.flatnonzero((sizes > 0) & (sizes - 1 < similar))
+        shortages = {f"class {self.names[c]}": int(sizes[c]) for c in small}
+        graph = _core.SignedGraph.from_classes(sizes[sizes > 0].tolist(), similar, dissimilar, seed)
+        return with_objective(graph, objective, shortages)
+
+    def digest(self) -> str:
+        """Return a fingerprint of the labels."""
+        return digest_of(self.codes)
+
+
+@dataclass(frozen=True)
+class LabelSets(AsDrawn):
+    """Several labels per point (rows of an indicator matrix): sharing one makes two points similar."""
+
+    indicator: scipy.sparse.csr_array
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, labelled or not."""
+        return int(self.indicator.shape[0])
+
+    @property
+    def drawable(self) -> NDArray[np.int64] | None:
+        """The points with at least one label."""
+        return rows_where(np.diff(self.indicator.indptr) > 0)
+
+    def graph(
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
+    ) -> TrainingGraph:
+        """Draw ``similar`` points that share a label and ``dissimilar`` that share none for each."""
+        own = self.indicator[rows]
+        members = np.bincount(own.indices, minlength=own.shape[1])
+        shortages = {f"label {c}": int(members[c]) for c in np.flatnonzero((members > 0) & (members - 1 < similar))}
+        graph = _core.SignedGraph.from_label_sets(
+            own.indptr.astype(np.uint32),
+            own.indices.astype(np.uint32),
+            own.shape[1],
+            similar,
+            dissimilar,
+            seed,
+        )
+        return with_objective(graph, objective, shortages)
+
+    def digest(self) -> str:
+        """Return a fingerprint of the indicator matrix."""
+        table = self.indicator
+        return digest_of(table.indptr.astype(np.int64), table.indices.astype(np.int64))
+
+
+def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:
+    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1."""
+    if scipy.sparse.issparse(y):
+        return _label_sets(scipy.sparse.csr_array(y), n_points)
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        raise ValueError(
+            "y must be one label per row or an indicator matrix of 0 and 1, got rows of different lengths; "
+            "sklearn.preprocessing.MultiLabelBinarizer makes the matrix"
+        ) from None
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim == 2:
+        return _label_sets(scipy.sparse.csr_array(labels), n_points)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be 1-D labels or a 2-D indicator matrix, got {labels.ndim}-D")
+    _same_length(len(labels), n_points, "y")
+    return _one_label_each(labels, unlabeled)
+
+
+def _same_length(got: int, wanted: int, name: str) -> None:
+    if got != wanted:
+        raise ValueError(f"{name} must have one entry per row of X, got {got} for {wanted} rows")
+
+
+def _one_label_each(labels: NDArray[Any], unlabeled: Any) -> Labels:
+    if labels.dtype.kind == "f":
+        labels = _integral(labels)
+    if labels.dtype.kind == "O" and any(label is None or label != label for label in labels.tolist()):
+        raise ValueError("y must hold labels, got None or NaN among them; mark unknown ones with `unlabeled`")
+    names, codes = np.unique(labels, return_inverse=True)
+    codes = codes.astype(np.int32)
+    known = names != unlabeled if unlabeled is not None and _comparable(names, unlabeled) else np.ones(len(names), bool)
+    if labels.dtype.kind in "if" and len(names) == 2 and set(names.tolist()) == {-1, 1} and not known.all():
+        raise ValueError(
+            "y must not be exactly {-1, +1} while -1 means unlabelled, got these two values: pass unlabeled=None if "
+            "-1 is "
+            "a class, or use 0 and 1"
+        )
+    if known.sum() < 2:
+        found = "1 class" if known.sum() == 1 else "no labelled point"
+        raise ValueError(f"y must hold at least 2 classes, got {found} in {len(labels)} sample(s)")
+    renumber = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
+    return Labels(renumber[codes], names[known])
+
+
+def _comparable(names: NDArray[Any], unlabeled: Any) -> bool:
+    return (names.dtype.kind in "iuf") == isinstance(unlabeled, (int, float, np.integer, np.floating))
+
+
+def _integral(labels: NDArray[Any]) -> NDArray[np.int64]:
+    if not np.isfinite(labels).all():
+        bad = int(np.count_nonzero(~np.isfinite(labels)))
+        raise ValueError(f"y must hold labels, got NaN or infinity in {bad} of {len(labels)} entries")
+    if (labels != np.round(labels)).any():
+        raise ValueError(
+            f"y must hold class labels, got continuous numbers such as {labels[labels != np.round(labels)][0]!r}: "
+            "Unknown label type"
+        )
+    return labels.astype(np.int64)
+
+
+def _label_sets(indicator: scipy.sparse.csr_array, n_points: int) -> LabelSets:
+    _same_length(indicator.shape[0], n_points, "y")
+    if not np.isin(indicator.data, (0, 1)).all():
+        raise ValueError("y with several columns must be an indicator matrix of 0 and 1, got other values")
+    indicator = indicator.astype(np.int8)
+    indicator.eliminate_zeros()
+    indicator.sort_indices()
+    sets = LabelSets(indicator)
+    if np.unique(indicator.indices).size < 2:
+        raise ValueError(f"y must use at least 2 labels, got {np.unique(indicator.indices).size}")
+    return sets

@@ -1,0 +1,134 @@
+"""Pairs and sparse signed matrices as supervision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where
+from ilhash.objective import coefficients, couplings
+from ilhash.zstep import coupling_graph
+
+__all__ = ["SparseAffinity", "affinity_from_matrix", "affinity_from_pairs"]
+
+
+@dataclass(frozen=True)
+class SparseAffinity(AsDrawn):
+    """A symmetric sparse matrix of affinities y_nm: > 0 similar, < 0 dissimilar, absent unknown."""
+
+    matrix: scipy.sparse.csr_array
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, with or without a neighbour."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def drawable(self) -> NDArray[np.int64] | None:
+        """The points that have a neighbour."""
+        return rows_where(np.diff(self.matrix.indptr) > 0)
+
+    def graph(
+        self,
+        rows: NDArray[np.int64],
+        objective: Objective,
+        similar: int,
+        dissimilar: int,
+        seed: int,
+        values: Values,
+    ) -> TrainingGraph:
+        """Return the part of the graph that lies among the rows."""
+        own = scipy.sparse.csr_array(self.matrix[rows][:, rows])
+        if own.nnz:
+            own.data = -coefficients(objective, own.data)
+        return TrainingGraph(coupling_graph(own))
+
+    def digest(self) -> str:
+        """Return a fingerprint of the matrix."""
+        y = self.matrix
+        return digest_of(y.indptr.astype(np.int64), y.indices.astype(np.int64), y.data)
+
+
+def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "laplacian") -> SparseAffinity:
+    """Check a sparse signed matrix: square, symmetric, finite, with similar and dissimilar pairs."""
+    if not scipy.sparse.issparse(matrix):
+        raise TypeError(
+            f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix "
+            f"grows "
+            "with the square of the number of points (scipy.sparse.csr_array converts a small one)"
+        )
+    y = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    if y.shape != (n_points, n_points):
+        raise ValueError(f"affinity must be {n_points} x {n_points}, one row and column per row of X, got {y.shape}")
+    y.sum_duplicates()
+    if not np.isfinite(y.data).all():
+        bad = int(np.count_nonzero(~np.isfinite(y.data)))
+        raise ValueError(f"affinity must be finite, got {bad} of {y.nnz} entries that are not")
+    y.setdiag(0.0)  # a point's affinity to itself adds a constant to the objective
+    y.eliminate_zeros()
+    y.sort_indices()
+    asymmetric = abs(y - y.T)
+    if asymmetric.nnz and asymmetric.max() > 1e-9 * abs(y).max():
+        bad = int(np.count_nonzero(asymmetric.data > 1e-9 * abs(y).max())) // 2
+        raise ValueError(
+            f"affinity must be symmetric, got {bad} pairs with two different weights; (A + A.T) / 2 makes it so"
+        )
+    y = scipy.sparse.csr_array((y + y.T) / 2.0)  # what was equal up to rounding is equal from here on
+    y.sort_indices()
+    if y.nnz == 0:
+        raise ValueError("affinity must relate some points, got no entry off the diagonal")
+    couplings(objective, y.data)
+    return SparseAffinity(y)
+
+
+def affinity_from_pairs(pairs: Any, n_points: int, objective: Objective = "laplacian") -> SparseAffinity:
+    """Build a symmetric matrix from rows (i, j, weight) or a tuple of index pairs (m, 2) and weights (m,)."""
+    first, second, weight = _pair_columns(pairs)
+    outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n_points)
+    if outside.any():
+        raise ValueError(
+            f"pairs must name rows 0 to {n_points - 1} of X, got {int(outside.sum())} of {len(first)} out of range, "
+            f"such as "
+            f"({first[outside][0]}, {second[outside][0]})"
+        )
+    if (first == second).any():
+        raise ValueError(
+            f"pairs must join two different points, got {int((first == second).sum())} of a point with itself"
+        )
+    if not np.isfinite(weight).all() or (weight == 0).any():
+        raise ValueError("pairs must have finite weights other than 0: > 0 similar, < 0 dissimilar")
+    key = np.minimum(first, second) * n_points + np.maximum(first, second)
+    unique, position, group = np.unique(key, return_index=True, return_inverse=True)
+    contradictory = np.unique(key[weight != weight[position][group]])
+    if contradictory.size:
+        one, other = divmod(int(contradictory[0]), n_points)
+        raise ValueError(
+            f"pairs must not contradict each other, got {contradictory.size} pairs with two different weights, such as "
+            f"({one}, {other})"
+        )
+    i, j, w = unique // n_points, unique % n_points, weight[position]
+    both = (np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i])))
+    return affinity_from_matrix(scipy.sparse.csr_array(both, shape=(n_points, n_points)), n_points, objective)
+
+
+def _pair_columns(pairs: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    if isinstance(pairs, tuple) and len(pairs) == 2:
+        index, weight = np.asarray(pairs[0]), np.asarray(pairs[1], dtype=np.float64)
+        table_ok = index.ndim == 2 and index.shape[1] == 2 and weight.shape == (len(index),)
+    else:
+        table = np.asarray(pairs)
+        table_ok = table.ndim == 2 and table.shape[1] == 3 and table.dtype.kind in "iuf"
+        index, weight = (table[:, :2], table[:, 2].astype(np.float64)) if table_ok else (table, table)
+    if not table_ok or index.dtype.kind not in "iuf" or len(index) == 0:
+        raise ValueError(
+            "pairs must be an array of rows (i, j, weight), or a tuple of index pairs (m, 2) and weights (m,), with at "
+            f"least one pair, got {np.shape(pairs[0]) if isinstance(pairs, tuple) else np.shape(pairs)}"
+        )
+    whole = np.round(index)
+    if not np.isfinite(index).all() or (whole != index).any():
+        raise ValueError("pairs must name rows by whole numbers, got fractions")
+    return whole[:, 0].astype(np.int64), whole[:, 1].astype(np.int64), weight
