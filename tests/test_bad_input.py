@@ -232,6 +232,26 @@ def test_other_data_cannot_be_added_to(blobs):
     assert model.n_bits == 2
 
 
+def test_a_fit_that_fails_leaves_the_model_as_it_was(blobs):
+    X, y = blobs
+    fresh = ILH(**SMALL)
+    with pytest.raises(ValueError, match="1 class"):
+        fresh.fit(X, np.zeros(len(X)))
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+    model = ILH(**SMALL).fit(X, y)
+    before = model.transform(X)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    for call in (lambda: model.fit(X[:, :5], y, progress=stop), lambda: model.add_bits(3, X, y, progress=stop)):
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        assert np.array_equal(model.transform(X), before)
+        assert model.n_bits == 2
+
+
 def test_unfitted_models_say_so(blobs):
     for call in (ILH().transform, ILH().decision_function, lambda X: ILH().add_bits(1, X), lambda X: ILH()[0]):
         with pytest.raises(NotFittedError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -177,15 +178,16 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pairs : rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y
         progress : called with (bits done, bits in all) as bits finish
         """
-        self._check_parameters()
-        X = self._read(X, reset=True)
-        supervision = self._supervision(X, y, affinity, pairs)
-        self.seed_ = parameters.resolve_seed(self.random_state)
-        self.fingerprint_ = data_fingerprint(X, supervision)
-        self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
-        self.functions_: list[HashFunction] = []
-        self.bits_: list[BitReport] = []
-        self._train(range(self.n_bits), X, supervision, progress)
+        with self._all_or_nothing():
+            self._check_parameters()
+            X = self._read(X, reset=True)
+            supervision = self._supervision(X, y, affinity, pairs)
+            self.seed_ = parameters.resolve_seed(self.random_state)
+            self.fingerprint_ = data_fingerprint(X, supervision)
+            self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
+            self.functions_: list[HashFunction] = []
+            self.bits_: list[BitReport] = []
+            self._train(range(self.n_bits), X, supervision, progress)
         return self
 
     def add_bits(
@@ -211,9 +213,20 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "share their training sets' permutation; fit a new model instead"
             )
         first = max(report.bit for report in self.bits_) + 1
-        self._train(range(first, first + n), X, supervision, progress)
-        self.n_bits = len(self.functions_)
+        with self._all_or_nothing():
+            self._train(range(first, first + n), X, supervision, progress)
+            self.n_bits = len(self.functions_)
         return self
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the model as it was if training fails."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def _check_parameters(self) -> None:
         parameters.check_count("n_bits", self.n_bits)
