@@ -139,8 +139,7 @@ def _one_label_each(labels: NDArray[Any], unlabeled: Any) -> Labels:
     if labels.dtype.kind in "if" and len(names) == 2 and set(names.tolist()) == {-1, 1} and not known.all():
         raise ValueError(
             "y must not be exactly {-1, +1} while -1 means unlabelled, got these two values: pass unlabeled=None if "
-            "-1 is "
-            "a class, or use 0 and 1"
+            "-1 is a class, or use 0 and 1"
         )
     if known.sum() < 2:
         found = "1 class" if known.sum() == 1 else "no labelled point"

@@ -58,8 +58,7 @@ def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "lap
     if not scipy.sparse.issparse(matrix):
         raise TypeError(
             f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix "
-            f"grows "
-            "with the square of the number of points (scipy.sparse.csr_array converts a small one)"
+            "grows with the square of the number of points (scipy.sparse.csr_array converts a small one)"
         )
     y = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
     if y.shape != (n_points, n_points):
@@ -92,8 +91,7 @@ def affinity_from_pairs(pairs: Any, n_points: int, objective: Objective = "lapla
     if outside.any():
         raise ValueError(
             f"pairs must name rows 0 to {n_points - 1} of X, got {int(outside.sum())} of {len(first)} out of range, "
-            f"such as "
-            f"({first[outside][0]}, {second[outside][0]})"
+            f"such as ({first[outside][0]}, {second[outside][0]})"
         )
     if (first == second).any():
         raise ValueError(

@@ -50,8 +50,7 @@ def fit(
     seconds = time.perf_counter() - begin
     say.print(
         f"trained {len(model.functions_)} bits on {len(X):,} vectors of {X.shape[1]} dimensions in {seconds:.1f} s; "
-        f"model in "
-        f"{output}",
+        f"model in {output}",
         highlight=False,
         soft_wrap=True,
     )

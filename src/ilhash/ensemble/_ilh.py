@@ -209,8 +209,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if data_fingerprint(X, supervision) != self.fingerprint_:
             raise ValueError(
                 "X and its supervision must be the data that the model was fitted on, got other data: bits of one "
-                "model "
-                "share their training sets' permutation; fit a new model instead"
+                "model share their training sets' permutation; fit a new model instead"
             )
         first = max(report.bit for report in self.bits_) + 1
         with self._all_or_nothing():
@@ -294,8 +293,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if cut:
             warnings.warn(
                 f"n_train={self.n_train} is more than the {source.size} points that can be drawn: all of them are "
-                f"used, and "
-                "training sets do not differ",
+                "used, and training sets do not differ",
                 stacklevel=4,
             )
         plan = Plan(
@@ -348,8 +346,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if unfinished:
             warnings.warn(
                 f"the z-step of {len(unfinished)} of {len(trained)} bits stopped at max_sweeps={self.max_sweeps} "
-                f"before it "
-                f"converged (bit {unfinished[0]} first): raise max_sweeps",
+                f"before it converged (bit {unfinished[0]} first): raise max_sweeps",
                 stacklevel=4,
             )
 

@@ -45,8 +45,7 @@ def refuse_unavailable(value: Any) -> None:
     if isinstance(value, Unavailable):
         raise ValueError(
             f"{value.parameter} must be given again before bits are added: {value.description} was not saved with the "
-            f"model; "
-            f"call set_params({value.parameter}=...)"
+            f"model; call set_params({value.parameter}=...)"
         )
 
 
@@ -72,8 +71,7 @@ def check_letters(letters: Any) -> str:
     if not isinstance(letters, str) or set(letters) - set("itf") or len(set(letters)) != len(letters):
         raise ValueError(
             "diversity must be a combination of the letters i (initialisation), t (training sets) and f (features), "
-            "each at "
-            f"most once, got {letters!r}"
+            f"each at most once, got {letters!r}"
         )
     return "".join(letter for letter in "itf" if letter in letters)
 

@@ -154,8 +154,7 @@ def _to_skops(classifier: Any) -> bytes:
     if unknown and not type(classifier).__module__.startswith("sklearn."):
         raise ValueError(
             f"hash_function must be a classifier of scikit-learn for the model to be saved, got {own}, which would "
-            f"bring "
-            f"types that a loader does not trust: {', '.join(unknown)}"
+            f"bring types that a loader does not trust: {', '.join(unknown)}"
         )
     return data
 
@@ -167,7 +166,6 @@ def _from_skops(data: bytes, trusted: list[str] | None) -> Any:
     if unknown:
         raise ValueError(
             f"a saved classifier must hold types that are trusted, got {', '.join(unknown)}; ilhash.load(path, "
-            f"trusted=[...]) "
-            "names those you trust"
+            "trusted=[...]) names those you trust"
         )
     return io.loads(data, trusted=io.get_untrusted_types(data=data))

@@ -57,8 +57,7 @@ def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -
         return (basis @ inner).astype(np.float32), margins
     solved = _newton(X, y, C, tolerance)
     if solved is None:
-        # Single precision can fail on ill-conditioned data under a very large C; double precision is slower but does
-        # not.
+        # Single precision can fail on ill-conditioned data under a very large C; double precision takes longer.
         weights = fit_squared_hinge_float64(X, y, C)
         return weights, X @ weights
     return solved
@@ -84,8 +83,7 @@ def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, F
         margins += np.float32(t) * step.along
         before = objective
         objective = 0.5 * float(w @ w) + C * _core.hinge(margins, y, slack, pull, active)
-        # Close to the minimum the predicted drop is what was missing to it; what the step did not bring is missing
-        # still.
+        # Close to the minimum the predicted drop is what was missing to it; what the step did not bring still is.
         missing = step.predicted_drop - max(0.0, before - objective) + step.left_over
         # A model that is right asks for whole steps; where steps are cut short, its predictions mean little.
         full_step = 0.75 < t < 1.25
