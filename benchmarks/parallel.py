@@ -12,6 +12,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from features import standardised_320
 from ilhash import ILH
@@ -27,13 +28,20 @@ def seconds(X: np.ndarray, y: np.ndarray, workers: int, backend: str, bits: int 
     return time.perf_counter() - begin, [function.weights.tobytes() for function in model.functions_]
 
 
-def machine_limit(X: np.ndarray, y: np.ndarray) -> float:
-    """How much two fits at once, which have nothing to do with each other, get done in the time of one."""
-    bits = N_BITS // 4
-    alone, _ = seconds(X, y, 1, "threading", bits)
-    begin = time.perf_counter()
-    joblib.Parallel(n_jobs=2)(joblib.delayed(seconds)(X, y, 1, "threading", bits) for _ in range(2))
-    return 2.0 * alone / (time.perf_counter() - begin)
+def products(count: int) -> float:
+    """Seconds for some matrix products that stay in this core's cache."""
+    block = np.ones((512, 320), np.float32)
+    with threadpool_limits(1):
+        begin = time.perf_counter()
+        for _ in range(count):
+            block.T @ block
+        return time.perf_counter() - begin
+
+
+def machine_limit(count: int = 2_000) -> float:
+    """How much two cores get done in the time of one where they share nothing, not even memory."""
+    alone = products(count)
+    return 2.0 * alone / max(joblib.Parallel(n_jobs=2)(joblib.delayed(products)(count) for _ in range(2)))
 
 
 def main() -> None:
@@ -52,12 +60,13 @@ def main() -> None:
         runs = {("one worker", 1, "threading"): [], ("2 threads", 2, "threading"): [], ("2 processes", 2, "loky"): []}
         weights = {}
         limits = []
-        for _ in range(3):
+        for _ in range(4):
             for key, times in runs.items():
                 spent, weights[key] = seconds(mapped, y, key[1], key[2])
                 times.append(spent)
-            limits.append(machine_limit(mapped, y))
-        print(f"the machine's own limit, two separate fits of {N_BITS // 4} bits at once: {max(limits):.2f}x at best")
+            limits.append(machine_limit())
+        told = ", ".join(f"{limit:.2f}x" for limit in sorted(limits))
+        print(f"what two cores are to one for products in cache, which share nothing: {told}")
         one = min(runs["one worker", 1, "threading"])
         for key, times in runs.items():
             same = "same bytes" if weights[key] == weights["one worker", 1, "threading"] else "OTHER BYTES"

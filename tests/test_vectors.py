@@ -556,3 +556,15 @@ def test_an_unknown_instruction_set_is_refused():
     assert done.returncode != 0
     assert "ILHASH_SIMD must name an instruction set of this machine" in done.stderr
     assert "got mmx" in done.stderr
+
+
+def test_a_map_is_kept_until_its_file_changes(tmp_path):
+    path = tmp_path / "X.npy"
+    np.save(path, np.zeros((4, 3)))
+    first = vectors.kept_map(np.load(path, mmap_mode="r"))
+    assert vectors.kept_map(np.load(path, mmap_mode="r")) is first
+    np.save(tmp_path / "other.npy", np.ones((4, 3)))
+    os.replace(tmp_path / "other.npy", path)
+    assert vectors.kept_map(np.load(path, mmap_mode="r"))[0, 0] == 1.0
+    array = np.zeros((2, 2))
+    assert vectors.kept_map(array) is array

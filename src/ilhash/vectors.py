@@ -7,6 +7,7 @@ Large offsets thus cost no precision, whatever the input type, and nothing needs
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = [
     "chunks",
     "fingerprint",
     "gather",
+    "kept_map",
     "on_disk",
     "origin_of",
     "refuse_non_finite",
@@ -209,3 +211,20 @@ def refuse_non_finite_anywhere(X: NDArray[Any]) -> None:
         fine = np.isfinite(X.sum(dtype=np.float64))
     if not fine:
         refuse_non_finite(X)
+
+
+_kept_map: list[tuple[Any, NDArray[Any]]] = []
+
+
+def kept_map(X: NDArray[Any]) -> NDArray[Any]:
+    """Return the memory map that this process already has of the same part of the same file, or keep this one.
+
+    A worker process receives a new map of X with every bit, and each would read all its pages in anew.
+    """
+    if not isinstance(X, np.memmap) or X.filename is None:
+        return X
+    file = os.stat(X.filename)  # a file that was written anew since is another file
+    key = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, X.offset, X.shape, X.strides, X.dtype.str)
+    if not _kept_map or _kept_map[0][0] != key:
+        _kept_map[:] = [(key, X)]
+    return _kept_map[0][1]

@@ -34,7 +34,10 @@ class Labels:
 
     def arrange(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sort by class: the core draws neighbours from contiguous classes."""
-        return rows[np.argsort(self.codes[rows], kind="stable")]
+        own = self.codes[rows]
+        if len(self.names) < 2**15:
+            own = own.astype(np.int16)  # which NumPy sorts by radix, many times faster
+        return rows[np.argsort(own, kind="stable")]
 
     def graph(
         self,

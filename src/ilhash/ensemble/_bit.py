@@ -16,7 +16,7 @@ from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
 from ilhash.functions import Fitted, HashFunction, KernelLearner, Learner
 from ilhash.objective import Loss
-from ilhash.vectors import Rows, gather
+from ilhash.vectors import Rows, gather, kept_map
 from ilhash.zstep import ZStep, minimise, random_start
 
 __all__ = ["BitReport", "BitTrainer", "TrainedBit", "warn_of_shortages"]
@@ -122,6 +122,9 @@ class BitTrainer:
     learners: Sequence[Learner]
     max_sweeps: int
     penalties: Sequence[float] = ()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, X=kept_map(state["X"]))
 
     def __call__(self, bit: int) -> TrainedBit:
         """Train bit number ``bit``."""
