@@ -56,21 +56,22 @@ def main() -> None:
         seconds(mapped, y, 2, "loky", bits=2)
         print(f"start of two processes: {time.perf_counter() - begin:.2f} s (not counted below)")
         seconds(mapped, y, 1, "threading", bits=2)
-        # In turns, so that a change of the machine's speed meets all of them.
-        runs = {("one worker", 1, "threading"): [], ("2 threads", 2, "threading"): [], ("2 processes", 2, "loky"): []}
-        weights = {}
-        limits = []
+        # Round by round, because what two cores are to one changes from minute to minute on a shared machine.
+        print(f"{'one worker':>12} {'2 threads':>18} {'2 processes':>18} {'limit':>8}   (wanted: 1.80x)")
+        ratios = []
         for _ in range(4):
-            for key, times in runs.items():
-                spent, weights[key] = seconds(mapped, y, key[1], key[2])
-                times.append(spent)
-            limits.append(machine_limit())
-        told = ", ".join(f"{limit:.2f}x" for limit in sorted(limits))
-        print(f"what two cores are to one for products in cache, which share nothing: {told}")
-        one = min(runs["one worker", 1, "threading"])
-        for key, times in runs.items():
-            same = "same bytes" if weights[key] == weights["one worker", 1, "threading"] else "OTHER BYTES"
-            print(f"{key[0]:>12}: {min(times):6.2f} s  {one / min(times):.2f}x (wanted 1.8x)  {same}")
+            one, wanted = seconds(mapped, y, 1, "threading")
+            threads, by_threads = seconds(mapped, y, 2, "threading")
+            processes, by_processes = seconds(mapped, y, 2, "loky")
+            ratios.append((one / threads, one / processes, machine_limit()))
+            print(
+                f"{one:>10.2f} s {threads:>9.2f} s {ratios[-1][0]:.2f}x {processes:>10.2f} s {ratios[-1][1]:.2f}x "
+                f"{ratios[-1][2]:>7.2f}x   {'same bytes' if wanted == by_threads == by_processes else 'OTHER BYTES'}",
+                flush=True,
+            )
+        middle = np.median(ratios, axis=0)
+        print(f"medians: threads {middle[0]:.2f}x, processes {middle[1]:.2f}x, limit {middle[2]:.2f}x")
+        print("limit: two processes of matrix products in cache, which share nothing, to one")
 
 
 if __name__ == "__main__":
