@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ilhash._files import make_folder, sync_folder, write_file
 
 __all__ = ["FORMAT", "Contents", "load", "read_directory", "save", "write_directory"]
 
@@ -98,27 +99,12 @@ def _prepare(path: Path) -> None:
         raise ValueError(f"path must be a directory for the model, got the file {path}")
     if path.is_dir() and any(path.iterdir()) and not (path / _CONFIG).exists():
         raise ValueError(f"path must be a new directory or one that holds a model, got {path} with other files in it")
-    path.mkdir(parents=True, exist_ok=True)
+    make_folder(path)
 
 
 def _write(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    if hasattr(os, "O_DIRECTORY"):
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    write_file(path, [data])
+    sync_folder(path.parent)
 
 
 def _checksum(document: dict[str, Any]) -> str:
