@@ -15,7 +15,7 @@ from typing import Any
 if sys.platform == "darwin":
     import fcntl
 
-__all__ = ["TEMPORARY", "make_folder", "stage", "sync_folder", "write_file"]
+__all__ = ["TEMPORARY", "library_version", "make_folder", "stage", "sync_folder", "write_file"]
 
 TEMPORARY = ".writing-"  # beginning of the names of files that are not finished; left behind only by a crash
 
@@ -82,3 +82,10 @@ def make_folder(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for folder in reversed(missing):
         sync_folder(folder.parent)
+
+
+def library_version() -> str:
+    """Return the version of this library, which everything it writes carries."""
+    from ilhash import __version__
+
+    return __version__

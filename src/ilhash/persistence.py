@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._files import make_folder, sync_folder, write_file
+from ilhash._files import library_version, make_folder, sync_folder, write_file
 
 __all__ = ["FORMAT", "Contents", "load", "read_directory", "save", "write_directory"]
 
@@ -85,7 +85,7 @@ def write_directory(path: Path, contents: Contents) -> None:
         name = f"{role}-{digest[:16]}{suffix}"
         _write(path / name, data)
         files[role] = {"name": name, "bytes": len(data), "sha256": digest}
-    document = {"format": FORMAT, "ilhash": _version(), **contents.document, "files": files}
+    document = {"format": FORMAT, "ilhash": library_version(), **contents.document, "files": files}
     document["checksum"] = _checksum(document)
     _write(path / _CONFIG, json.dumps(document, indent=1).encode())
     named = {entry["name"] for entry in files.values()}
@@ -110,12 +110,6 @@ def _write(path: Path, data: bytes) -> None:
 def _checksum(document: dict[str, Any]) -> str:
     bare = {key: value for key, value in document.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
-
-
-def _version() -> str:
-    from ilhash import __version__
-
-    return __version__
 
 
 def read_directory(path: Path) -> Contents:

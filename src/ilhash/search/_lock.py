@@ -1,0 +1,109 @@
+"""The lock of the one writer. It belongs to the process: when that ends, however it ends, the lock is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import weakref
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = ["StoreLockedError", "WriterLock"]
+
+
+class StoreLockedError(OSError):
+    """Another process, or another object in this one, has the store open for writing."""
+
+
+class WriterLock:
+    """An exclusive lock on a file, held from construction to ``release`` or the end of the process.
+
+    The file stays where it is: deleting it would let two writers hold locks on two files of the same name. It contains
+    the number of the last process that held the lock, for the message alone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(self._descriptor)
+        except OSError as error:
+            holder = _holder(self._descriptor)
+            self._close()
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise StoreLockedError(
+                f"store {path.parent} must have one writer, got a second: {holder} has it open"
+            ) from None
+        _held.add(self)
+        with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, b"%d\n" % os.getpid())
+
+    @property
+    def held(self) -> bool:
+        """Whether this process has the lock."""
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give the lock up; a second time does nothing."""
+        if self._descriptor is not None:
+            _unlock(self._descriptor)
+            self._close()
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", None) is not None:
+            self.release()
+
+
+def _holder(descriptor: int) -> str:
+    content = os.read(descriptor, 32).strip()
+    if not content.isdigit():
+        return "another process"
+    return "this process itself" if int(content) == os.getpid() else f"process {int(content)}"
+
+
+if sys.platform == "win32":
+    _BYTE = 1 << 30  # a locked byte cannot be read: not one of the process number
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    # A forked child shares the lock: it must neither write nor keep the store locked when its parent is gone.
+    for lock in list(_held):
+        lock._close()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_let_go_in_child)

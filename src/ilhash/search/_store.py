@@ -1,0 +1,345 @@
+"""A durable, append-only collection of immutable segments, each a set of named arrays, and of their dead rows.
+
+A commit writes new files, flushes them, and then replaces the manifest, which names the files of the state. Until that
+one rename the old state is whole, and after it the new one is. No file ever changes, and no name is used twice: a
+reader keeps the state that it opened while a writer goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash._files import make_folder, stage, sync_folder, write_file
+from ilhash.search._array_file import ArrayFile, storable, write_arrays
+from ilhash.search._damage import Damage, DamagedStoreError
+from ilhash.search._lock import StoreLockedError, WriterLock
+from ilhash.search._manifest import (
+    LOCK,
+    MANIFEST,
+    Manifest,
+    leftovers,
+    looks_empty,
+    read_manifest,
+    storable_settings,
+)
+from ilhash.search._snapshot import Rows, Snapshot, StoredSegment, newest, snapshot_of
+from ilhash.search._verify import Report, verify
+
+__all__ = ["Damage", "DamagedStoreError", "Report", "Store", "StoreLockedError", "StoredSegment", "verify"]
+
+
+class Store:
+    """A folder of segments; made by ``create`` or ``open``, used in a ``with`` statement or ended by ``close``.
+
+    One writer at a time, any number of readers. A reader takes no lock and stays on the snapshot that it opened until
+    ``refresh``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with Store.create(folder, {"n_bits": 8}) as store:
+    ...     (name,) = store.commit(add=[{"codes": np.zeros((3, 1), np.uint8)}])
+    ...     _ = store.commit(remove={name: np.array([1])})
+    >>> with Store.open(folder, writable=False) as store:
+    ...     segment = store.segments[0]
+    ...     segment["codes"].shape, segment.removed.tolist(), store.verify().ok
+    ((3, 1), [1], True)
+    """
+
+    def __init__(self, path: Path, lock: WriterLock | None, snapshot: Snapshot) -> None:
+        self.path = path
+        self._lock = lock
+        self._snapshot: Snapshot | None = snapshot
+        self._in_doubt = False  # whether the manifest on disk may be newer than the snapshot
+        self._mutex = threading.RLock()
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Store:
+        """Make a store without segments in a new or empty folder, and open it for writing."""
+        folder = Path(path).absolute()  # the process may change its directory
+        manifest = Manifest(0, storable_settings(settings))
+        if folder.exists() and not (folder.is_dir() and looks_empty(folder)):
+            raise ValueError(f"path must be a new or empty folder for the store, got {folder}, which is not empty")
+        with _explained(f"store {folder} could not be created"):
+            make_folder(folder)
+        lock = _writer_lock(folder)
+        try:
+            if (folder / MANIFEST).exists():
+                raise ValueError(f"path must be a new or empty folder for the store, got a store in {folder}")
+            with _explained(f"store {folder} could not be created"):
+                write_file(folder / MANIFEST, [manifest.to_bytes()])
+                sync_folder(folder)
+            return cls(folder, lock, newest(folder, {}))
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, writable: bool) -> Store:
+        """Open a store: headers and manifest are read and checked, arrays only when they are asked for."""
+        folder = Path(path).absolute()
+        snapshot = newest(folder, {})
+        if not writable:
+            return cls(folder, None, snapshot)
+        lock = _writer_lock(folder)
+        try:
+            snapshot = newest(folder, snapshot.files)
+            # A writer may have been killed before it flushed its manifest; what that one dropped is deleted only after.
+            sync_folder(folder)
+            _delete(leftovers(folder, snapshot.manifest))
+        except BaseException:
+            lock.release()
+            raise
+        return cls(folder, lock, snapshot)
+
+    # -------------------------------------------------------------------------------------------- reading
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the store was created with."""
+        return MappingProxyType(dict(self._opened.manifest.settings))
+
+    @property
+    def generation(self) -> int:
+        """Number of commits up to this snapshot."""
+        return self._opened.manifest.generation
+
+    @property
+    def segments(self) -> tuple[StoredSegment, ...]:
+        """Segments of this snapshot, oldest first."""
+        return self._opened.segments
+
+    def refresh(self) -> bool:
+        """Move to the newest state; return whether it is another one. Arrays that were handed out stay valid."""
+        with self._mutex:
+            old = self._opened
+            if read_manifest(self.path) == old.manifest:
+                return False
+            self._snapshot = newest(self.path, old.files)
+            return True
+
+    def verify(self) -> Report:
+        """Read every byte of the newest state from disk and report all damages (see also the function ``verify``)."""
+        return verify(self.path)
+
+    def close(self) -> None:
+        """Let go of the files and of the lock. Arrays that were handed out stay valid; a second time does nothing."""
+        with self._mutex:
+            self._snapshot = None
+            if self._lock:
+                self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _opened(self) -> Snapshot:
+        if self._snapshot is None:
+            raise ValueError(f"store {self.path} must be open, got one that was closed")
+        return self._snapshot
+
+    # -------------------------------------------------------------------------------------------- writing
+
+    def commit(
+        self,
+        *,
+        add: Sequence[Mapping[str, NDArray[Any]]] = (),
+        remove: Mapping[str, Rows] | None = None,
+        drop: Sequence[str] = (),
+    ) -> tuple[str, ...]:
+        """Change the store in one step that is durable when this returns, and that happens wholly or not at all.
+
+        Parameters
+        ----------
+        add : new segments, each a mapping of names to arrays; the length of the first array is the number of rows, the
+            others may have any shape
+        remove : per name of a live segment, numbers of rows that are dead from now on
+        drop : names of live segments that are no longer needed
+
+        Returns
+        -------
+        names of the new segments
+
+        Raises
+        ------
+        OSError : the disk is full or fails. The old state is intact, and the store can still be read and written; only
+            if the very last flush failed may the new state be there too, and then the store must be opened again.
+        """
+        with self._mutex:
+            self._refuse_unless_writable()
+            new = [_checked_segment(arrays, f"add[{number}]") for number, arrays in enumerate(add)]
+            live = self._checked_live(drop)
+            dead = {name: rows for name, rows in self._checked_rows(remove or {}, live).items() if rows.size}
+            if not new and not dead and not drop:
+                return ()
+            return self._write(new, dead, live)
+
+    def _refuse_unless_writable(self) -> None:
+        _ = self._opened
+        if not self._lock:
+            raise ValueError(f"store {self.path} must be opened with writable=True for a commit, got writable=False")
+        if not self._lock.held:
+            raise ValueError(f"store {self.path} must be written by the process that opened it, got a fork of that")
+        if self._in_doubt:
+            raise ValueError(
+                f"store {self.path} must be opened again after a commit that may or may not have happened, got one more"
+            )
+
+    def _checked_live(self, drop: Sequence[str]) -> dict[str, StoredSegment]:
+        live = {segment.name: segment for segment in self._opened.segments}
+        unknown = [name for name in drop if name not in live]
+        if isinstance(drop, str) or unknown:
+            raise ValueError(f"drop must name live segments, got {len(unknown)} other names, first {unknown[:1]}")
+        return {name: segment for name, segment in live.items() if name not in set(drop)}
+
+    def _checked_rows(self, remove: Mapping[str, Rows], live: dict[str, StoredSegment]) -> dict[str, Rows]:
+        checked = {}
+        for name, given in remove.items():
+            if name not in live:
+                raise ValueError(f"remove must name live segments that are not dropped, got {name!r}")
+            rows = np.asarray(given)
+            if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+                raise TypeError(f"remove[{name!r}] must be row numbers, got {rows.dtype} of shape {rows.shape}")
+            n_rows = live[name].n_rows
+            outside = np.count_nonzero((rows < 0) | (rows >= n_rows))
+            if outside:
+                raise ValueError(f"remove[{name!r}] must be from 0 to {n_rows - 1}, got {outside} rows outside")
+            checked[name] = np.unique(rows).astype(np.int64)
+        return checked
+
+    def _write(self, new: list[_NewSegment], dead: dict[str, Rows], live: dict[str, StoredSegment]) -> tuple[str, ...]:
+        old = self._opened
+        generation = old.manifest.generation + 1
+        names = [_file_name("segment", generation) for _ in new]
+        dead, kept = _merged_removals(dead, [old.files[entry.file] for entry in old.manifest.removals], live)
+        files = dict(old.files)
+        written: list[Path] = []
+
+        def write(file: str, rows: int, arrays: Mapping[str, NDArray[Any]]) -> ArrayFile:
+            written.append(self.path / file)
+            files[file] = ArrayFile(self.path, write_arrays(self.path, file, rows, arrays))
+            return files[file]
+
+        try:
+            segments = [segment.entry for segment in (old.files[f"{name}.bin"] for name in live)]
+            segments += [write(name, *segment).entry for name, segment in zip(names, new, strict=True)]
+            if dead:
+                kept.append(write(_file_name("removed", generation), sum(map(len, dead.values())), dead))
+            sync_folder(self.path)  # the manifest may name only what is sure to be there
+            manifest = Manifest(
+                generation, old.manifest.settings, tuple(segments), tuple(removal.entry for removal in kept)
+            )
+            written.append(stage(self.path, [manifest.to_bytes()]))
+            self._publish(written[-1], snapshot_of(manifest, files))
+        except BaseException as error:
+            if not self._in_doubt:
+                _delete(written)
+            if isinstance(error, OSError):
+                raise self._failure(error) from error
+            raise
+        _delete(self.path / entry.file for entry in set(old.manifest.files) - set(manifest.files))
+        return tuple(name.removesuffix(".bin") for name in names)
+
+    def _publish(self, staged: Path, snapshot: Snapshot) -> None:
+        """Replace the manifest. From here on an error must not undo what a manifest on disk may name."""
+        old = self._opened.manifest
+        self._in_doubt = True
+        try:
+            os.replace(staged, self.path / MANIFEST)
+            sync_folder(self.path)
+        except BaseException:
+            self._in_doubt = read_manifest(self.path) != old
+            raise
+        self._snapshot = snapshot
+        self._in_doubt = False
+
+    def _failure(self, error: OSError) -> OSError:
+        outcome = "may or may not have taken the commit, open it again" if self._in_doubt else "is as it was before"
+        return OSError(
+            error.errno, f"store {self.path} {outcome}: the commit could not be written: {error.strerror or error}"
+        )
+
+
+# ------------------------------------------------------------------------------------------------ parts of a commit
+
+
+class _NewSegment(NamedTuple):
+    rows: int
+    arrays: dict[str, NDArray[Any]]
+
+
+def _checked_segment(arrays: Mapping[str, NDArray[Any]], what: str) -> _NewSegment:
+    if not isinstance(arrays, Mapping) or not arrays or not all(isinstance(name, str) for name in arrays):
+        raise TypeError(f"{what} must be a mapping of names to at least one array, got {type(arrays).__name__}")
+    checked = {name: storable(array, f"{what}[{name!r}]") for name, array in arrays.items()}
+    first = next(iter(checked.values()))
+    if first.ndim == 0:
+        raise ValueError(f"{what} must begin with an array whose length is the number of rows, got a single number")
+    return _NewSegment(len(first), checked)
+
+
+def _merged_removals(
+    dead: dict[str, Rows], files: list[ArrayFile], live: Mapping[str, StoredSegment]
+) -> tuple[dict[str, Rows], list[ArrayFile]]:
+    """Return the dead rows to write and the older files of dead rows to keep.
+
+    Files that are not much larger than what is written are merged into it: a row is so written again a logarithmic
+    number of times, and the number of files stays logarithmic too.
+    """
+    kept = [file for file in files if any(name in live for name in file.names)]
+    if dead:
+        dead = dict(dead)
+        while kept and kept[-1].rows <= 2 * sum(map(len, dead.values())):
+            older = kept.pop()
+            for name in older.names:
+                if name in live:
+                    dead[name] = np.union1d(dead.get(name, older[name][:0]), older[name])
+    return dead, kept
+
+
+def _file_name(kind: str, generation: int) -> str:
+    return f"{kind}-{generation:08d}-{secrets.token_hex(4)}.bin"
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    # What cannot be deleted now (Windows keeps mapped files) is a leftover that the next writer deletes.
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _writer_lock(folder: Path) -> WriterLock:
+    with _explained(f"store {folder} must be in a folder that can be written, got"):
+        lock = WriterLock(folder / LOCK)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            lock.release()
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return lock
+
+
+@contextlib.contextmanager
+def _explained(sentence: str) -> Iterator[None]:
+    """Say in one sentence what an error of the operating system means here."""
+    try:
+        yield
+    except StoreLockedError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"{sentence}: {error.strerror or error}") from error
