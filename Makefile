@@ -16,6 +16,7 @@ CORE := $(wildcard src/core/*.cpp src/core/*.hpp src/core/*.inc)
 PACKAGES := $(shell find src/ilhash -type d -not -name __pycache__)
 SANITIZED := build/test_core
 CORE_TESTED := src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp \
+               src/core/code_groups.cpp src/core/nearest.cpp src/core/weighted.cpp src/core/histograms.cpp \
                src/core/dispatch.cpp src/core/vector_portable.cpp
 
 .PHONY: help demo test test-all lint test-core test-python test-wheel bench lock clean

@@ -4,6 +4,7 @@
 //   graph.*       signed graphs of one bit's training set, and their blocks
 //   mincut.*      exact min-cut of one block
 //   zstep.*       min-cuts in turn until nothing changes
+//   scan*         search among packed codes, by counting distances
 //   vector*       kernels over long arrays, one build per instruction set
 //
 // Inputs are never written; the GIL is released around all work.
@@ -22,6 +23,7 @@
 
 #include "graph.hpp"
 #include "random.hpp"
+#include "scan.hpp"
 #include "vector.hpp"
 #include "zstep.hpp"
 
@@ -332,6 +334,118 @@ void project_subsets(Matrix<float> x, nb::ndarray<const float, nb::ndim<2>, nb::
   vector_kernels().project_subsets(from, weights.data(), columns.data(), bias.data(), n_bits, d, tile.data(), to);
 }
 
+// ---------------------------------------------------------------------------------------------- codes
+
+using Codes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Tiles = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+size_t tiles_for(size_t n_codes) { return (n_codes + kTile - 1) / kTile; }
+
+nb::tuple group(Codes codes) {
+  require(codes.shape(0) < UINT32_MAX, "there must be fewer than 2^32 - 1 codes");
+  Groups groups;
+  {
+    nb::gil_scoped_release release;
+    groups = group_codes(codes.data(), codes.shape(0), codes.shape(1));
+  }
+  return nb::make_tuple(to_numpy(std::move(groups.representative)), to_numpy(std::move(groups.offsets)),
+                        to_numpy(std::move(groups.rows)));
+}
+
+void to_tiles(Codes codes, std::optional<Vector<uint32_t>> rows,
+              nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> tiles) {
+  const size_t n = rows ? rows->shape(0) : codes.shape(0);
+  require(tiles.shape(0) == tiles_for(n) && tiles.shape(1) == codes.shape(1) && tiles.shape(2) == kTile,
+          "tiles must have the shape (ceil(n / 64), bytes per code, 64)");
+  nb::gil_scoped_release release;
+  for (size_t i = 0; rows && i < n; ++i) require((*rows)(i) < codes.shape(0), "a row is out of range");
+  fill_tiles(codes.data(), rows ? rows->data() : nullptr, n, codes.shape(1), tiles.data());
+}
+
+void from_tiles(Tiles tiles, Vector<uint32_t> codes,
+                nb::ndarray<uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+  require(tiles.shape(1) == out.shape(1) && tiles.shape(2) == kTile && out.shape(0) == codes.shape(0),
+          "out must have one row per code and the width of the codes");
+  nb::gil_scoped_release release;
+  for (size_t i = 0; i < codes.shape(0); ++i) require(codes(i) < tiles.shape(0) * kTile, "a code is out of range");
+  read_tiles(tiles.data(), codes.data(), codes.shape(0), tiles.shape(1), out.data());
+}
+
+using List = std::optional<Vector<uint32_t>>;
+
+CodeBase as_base(const Tiles& tiles, size_t n_codes, size_t n_bits, const List& offsets = {}, const List& rows = {},
+                 bool ordered = true) {
+  require(n_codes < UINT32_MAX, "there must be fewer than 2^32 - 1 codes");
+  require(tiles.shape(0) == tiles_for(n_codes) && tiles.shape(2) == kTile, "tiles and number of codes disagree");
+  require(n_bits > 0 && tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
+  require(offsets.has_value() == rows.has_value(), "offsets and rows go together");
+  require(!offsets || (offsets->shape(0) == n_codes + 1 && (*offsets)(n_codes) == rows->shape(0)),
+          "offsets must have one entry more than there are codes and end at the number of rows");
+  return {tiles.data(),  static_cast<uint32_t>(n_codes),        tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
+          rows ? rows->data() : nullptr, ordered || !offsets};
+}
+
+// All answers one behind the other: (offsets, rows, distances).
+template <class Answers>
+nb::tuple as_lists(const Answers& answers) {
+  std::vector<int64_t> begins(answers.size() + 1, 0), rows;
+  std::decay_t<decltype(answers[0].distances)> distances;
+  {
+    nb::gil_scoped_release release;
+    for (size_t q = 0; q < answers.size(); ++q)
+      begins[q + 1] = begins[q] + static_cast<int64_t>(answers[q].rows.size());
+    distances.reserve(static_cast<size_t>(begins.back()));
+    rows.reserve(static_cast<size_t>(begins.back()));
+    for (const auto& one : answers) {
+      distances.insert(distances.end(), one.distances.begin(), one.distances.end());
+      rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+    }
+  }
+  return nb::make_tuple(to_numpy(std::move(begins)), to_numpy(std::move(rows)), to_numpy(std::move(distances)));
+}
+
+nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered, Codes queries,
+                        size_t k, int32_t max_distance, size_t n_threads) {
+  const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
+  require(queries.shape(1) == base.m, "queries must have the width of the codes");
+  require(max_distance >= 0, "max_distance must not be negative");
+  std::vector<Matches> answers;
+  {
+    nb::gil_scoped_release release;
+    answers = nearest(base, queries.data(), queries.shape(0), k, max_distance, n_threads);
+  }
+  return as_lists(answers);
+}
+
+nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
+                                 Codes queries, nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> weights,
+                                 size_t k, size_t n_threads) {
+  const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
+  require(queries.shape(1) == base.m, "queries must have the width of the codes");
+  require(weights.shape(0) == queries.shape(0) && weights.shape(1) == n_bits, "one weight per bit of each query");
+  std::vector<WeightedMatches> answers;
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < weights.size(); ++i)
+      require(weights.data()[i] >= 0 && weights.data()[i] <= 1e30f, "weights must lie between 0 and 1e30");
+    answers = nearest_weighted(base, queries.data(), weights.data(), queries.shape(0), k, n_threads);
+  }
+  return as_lists(answers);
+}
+
+void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vector<int64_t> begin, Vector<int64_t> end,
+                size_t n_threads, nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> counts,
+                nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> hits) {
+  const CodeBase base = as_base(tiles, n_codes, n_bits);
+  const size_t n = queries.shape(0);
+  require(queries.shape(1) == base.m, "queries must have the width of the codes");
+  require(begin.shape(0) == n && end.shape(0) == n, "begin and end must have one entry per query");
+  require(counts.shape(0) == n && counts.shape(1) == n_bits + 1 && hits.shape(0) == n && hits.shape(1) == n_bits + 1,
+          "counts and hits must have the shape (queries, bits + 1)");
+  nb::gil_scoped_release release;
+  distance_histograms(base, queries.data(), n, begin.data(), end.data(), n_threads, counts.data(), hits.data());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -374,4 +488,17 @@ NB_MODULE(_core, m) {
         "image"_a.noconvert());
   m.def("project_subsets", &project_subsets, "x"_a.noconvert(), "weights"_a, "columns"_a, "bias"_a,
         "out"_a.noconvert());
+
+  m.def("group_codes", &group, "codes"_a,
+        "Equal codes together: (first row of each distinct code, offsets, rows); no lists if all are distinct.");
+  m.def("to_tiles", &to_tiles, "codes"_a, "rows"_a.none(), "tiles"_a.noconvert());
+  m.def("from_tiles", &from_tiles, "tiles"_a, "codes"_a, "out"_a.noconvert());
+  m.def("nearest", &nearest_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(), "ordered"_a,
+        "queries"_a, "k"_a, "max_distance"_a, "n_threads"_a,
+        "The k nearest items of each query within max_distance: (offsets, rows, distances).");
+  m.def("nearest_weighted", &nearest_weighted_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(),
+        "ordered"_a, "queries"_a, "weights"_a, "k"_a, "n_threads"_a,
+        "The k nearest items where bit j counts weights[q, j]: (offsets, rows, distances).");
+  m.def("distance_histograms", &histograms, "tiles"_a, "n_codes"_a, "n_bits"_a, "queries"_a, "begin"_a, "end"_a,
+        "n_threads"_a, "counts"_a.noconvert(), "hits"_a.noconvert());
 }

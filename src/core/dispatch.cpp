@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "scan_kernels.hpp"
 #include "vector.hpp"
 
 #if defined(_MSC_VER) && defined(ILHASH_X86)
@@ -14,13 +15,16 @@ namespace ilhash {
 
 namespace portable {
 const VectorKernels& table();
+const ScanKernels& scan_table();
 }
 #ifdef ILHASH_X86
 namespace avx2 {
 const VectorKernels& table();
+const ScanKernels& scan_table();
 }
 namespace avx512 {
 const VectorKernels& table();
+const ScanKernels& scan_table();
 }
 #endif
 
@@ -30,6 +34,7 @@ struct Level {
   const char* name;
   bool supported;
   const VectorKernels& (*table)();
+  const ScanKernels& (*scan_table)();
 };
 
 #ifdef ILHASH_X86
@@ -57,10 +62,10 @@ bool has_avx512() {
 Level choose() {
   const Level levels[] = {
 #ifdef ILHASH_X86
-      {"avx512", has_avx512(), avx512::table},
-      {"avx2", has_avx2(), avx2::table},
+      {"avx512", has_avx512(), avx512::table, avx512::scan_table},
+      {"avx2", has_avx2(), avx2::table, avx2::scan_table},
 #endif
-      {"portable", true, portable::table},
+      {"portable", true, portable::table, portable::scan_table},
   };
   const char* const asked = std::getenv("ILHASH_SIMD");
   for (const Level& level : levels)
@@ -77,6 +82,7 @@ const Level& chosen() {
 }  // namespace
 
 const VectorKernels& vector_kernels() { return chosen().table(); }
+const ScanKernels& scan_kernels() { return chosen().scan_table(); }
 const char* vector_level() { return chosen().name; }
 
 }  // namespace ilhash

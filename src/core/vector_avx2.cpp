@@ -1,12 +1,15 @@
 // Nothing of the standard library is instantiated here: an inline function compiled for a newer instruction set
 // could be the copy that the linker keeps for everybody.
+#include "scan_kernels.hpp"
 #include "vector.hpp"
 
 namespace ilhash::avx2 {
 namespace {
 #include "vector_kernels.inc"
+#include "scan_kernels.inc"
 }  // namespace
 
 const VectorKernels& table() { return kernels; }
+const ScanKernels& scan_table() { return scanning; }
 
 }  // namespace ilhash::avx2

@@ -98,3 +98,43 @@ def project_subsets(
     bias: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...
+def group_codes(
+    codes: NDArray[np.uint8],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]: ...
+def to_tiles(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None, tiles: NDArray[np.uint8]) -> None: ...
+def from_tiles(tiles: NDArray[np.uint8], codes: NDArray[np.uint32], out: NDArray[np.uint8]) -> None: ...
+def nearest(
+    tiles: NDArray[np.uint8],
+    n_codes: int,
+    n_bits: int,
+    offsets: NDArray[np.uint32] | None,
+    rows: NDArray[np.uint32] | None,
+    ordered: bool,
+    queries: NDArray[np.uint8],
+    k: int,
+    max_distance: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def nearest_weighted(
+    tiles: NDArray[np.uint8],
+    n_codes: int,
+    n_bits: int,
+    offsets: NDArray[np.uint32] | None,
+    rows: NDArray[np.uint32] | None,
+    ordered: bool,
+    queries: NDArray[np.uint8],
+    weights: NDArray[np.float32],
+    k: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]: ...
+def distance_histograms(
+    tiles: NDArray[np.uint8],
+    n_codes: int,
+    n_bits: int,
+    queries: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    n_threads: int,
+    counts: NDArray[np.int64],
+    hits: NDArray[np.int64],
+) -> None: ...

@@ -1,0 +1,211 @@
+// The k nearest items, by counting.
+#include <algorithm>
+#include <utility>
+
+#include "buffer.hpp"
+#include "scan.hpp"
+#include "scan_queries.hpp"
+
+namespace ilhash {
+
+namespace {
+
+constexpr size_t kBatch = 128;  // queries that pass over the base together
+
+uint32_t code_of(uint64_t candidate) { return static_cast<uint32_t>(candidate); }
+int32_t distance_of(uint64_t candidate) { return static_cast<int32_t>(candidate >> 32); }
+
+// The k nearest items of one query, found by counting. Candidates are codes; they come in ascending order.
+//
+// `edge_` is the smallest distance within which k items were seen: nothing farther can be an answer. Of the codes at
+// the edge itself only as many are needed as items are missing, those whose lists begin with the smallest rows: each of
+// them has at least one item that comes before every item of a code that begins later.
+class Nearest {
+ public:
+  // Candidates are kept in `storage` as long as they fit.
+  Nearest(const CodeBase& base, size_t k, int32_t max_distance, uint64_t* storage, size_t capacity)
+      : base_(&base), k_(k), edge_(std::min<int32_t>(max_distance, static_cast<int32_t>(base.n_bits))),
+        items_(edge_ + 1, 0), codes_(edge_ + 1, 0), kept_(storage), capacity_(capacity) {}
+
+  int32_t limit() const {
+    if (k_ == 0) return -1;
+    if (seen_ < k_ || !base_->ordered) return edge_;
+    return codes_[edge_] >= missing_at_edge() ? edge_ - 1 : edge_;
+  }
+
+  void accept(const uint64_t* candidates, size_t n) {
+    if (n == 0) return;
+    if (n_kept_ + n > capacity_) make_room(n);
+    uint64_t* to = kept_ + n_kept_;
+    for (size_t i = 0; i < n; ++i) {
+      const int32_t d = distance_of(candidates[i]);
+      const size_t items = base_->n_items(code_of(candidates[i]));
+      items_[d] += items;
+      codes_[d] += items != 0;
+      seen_ += d <= edge_ ? items : 0;
+      *to = candidates[i];
+      to += items != 0;
+    }
+    n_kept_ = static_cast<size_t>(to - kept_);
+    while (edge_ > 0 && seen_ - items_[edge_] >= k_) seen_ -= items_[edge_--];
+  }
+
+  // Takes over what was found in a later part of the base.
+  void absorb(const Nearest& later) { accept(later.kept_, later.n_kept_); }
+
+  Matches matches() {
+    drop_the_far();
+    const auto levels = by_distance();
+    Matches out;
+    const size_t total = std::min(k_, seen_);
+    out.distances.reserve(total);
+    out.rows.reserve(total);
+    for (int32_t d = 0; d <= edge_; ++d) {
+      append_rows(*base_, levels.first.data() + levels.second[d], levels.first.data() + levels.second[d + 1],
+                  total - out.rows.size(), out.rows);
+      out.distances.resize(out.rows.size(), d);
+    }
+    return out;
+  }
+
+ private:
+  size_t missing_at_edge() const { return k_ > seen_ - items_[edge_] ? k_ - (seen_ - items_[edge_]) : 0; }
+
+  void make_room(size_t n) {
+    drop_the_far();
+    if (n_kept_ + n <= capacity_ / 4 * 3) return;  // or there would be no room again after the next few
+    std::vector<uint64_t> larger(2 * (n_kept_ + n));
+    std::copy(kept_, kept_ + n_kept_, larger.begin());
+    overflow_ = std::move(larger);
+    kept_ = overflow_.data();
+    capacity_ = overflow_.size();
+  }
+
+  void drop_the_far() {
+    const size_t most_at_edge = seen_ < k_ ? n_kept_ : missing_at_edge();
+    uint64_t* const begin = kept_;
+    uint64_t* const end = begin + n_kept_;
+    if (!base_->ordered && codes_[edge_] > most_at_edge) choose_at_edge(most_at_edge);
+    size_t at_edge = 0;
+    uint64_t* to = begin;
+    for (const uint64_t* from = begin; from != end; ++from) {  // without branches: nobody could foresee them
+      const int32_t d = distance_of(*from);
+      at_edge += d == edge_;
+      *to = *from;
+      to += (d < edge_) | ((d == edge_) & (at_edge <= most_at_edge));
+    }
+    n_kept_ = static_cast<size_t>(to - begin);
+    codes_[edge_] = std::min(at_edge, most_at_edge);
+  }
+
+  // Where lists do not begin in ascending order: of the codes at the edge, those with the smallest first rows to the
+  // front of the kept ones (their order among themselves no longer matters).
+  void choose_at_edge(size_t n) {
+    uint64_t* const end = kept_ + n_kept_;
+    uint64_t* const ties = std::partition(kept_, end, [&](uint64_t c) { return distance_of(c) != edge_; });
+    if (n < static_cast<size_t>(end - ties))
+      std::nth_element(ties, ties + n, end,
+                       [&](uint64_t a, uint64_t b) { return base_->first_row(code_of(a)) < base_->first_row(code_of(b)); });
+  }
+
+  // The kept codes sorted by distance, and where each distance begins.
+  std::pair<std::vector<uint32_t>, std::vector<size_t>> by_distance() const {
+    std::vector<size_t> begin(edge_ + 2, 0);
+    for (size_t i = 0; i < n_kept_; ++i) ++begin[distance_of(kept_[i]) + 1];
+    for (int32_t d = 0; d <= edge_; ++d) begin[d + 1] += begin[d];
+    std::vector<uint32_t> sorted(n_kept_);
+    std::vector<size_t> next(begin);
+    for (size_t i = 0; i < n_kept_; ++i) sorted[next[distance_of(kept_[i])]++] = code_of(kept_[i]);
+    return {std::move(sorted), std::move(begin)};
+  }
+
+  const CodeBase* base_;
+  size_t k_;
+  int32_t edge_;
+  size_t seen_ = 0;  // items within the edge
+  std::vector<size_t> items_, codes_;
+  uint64_t* kept_;
+  size_t capacity_, n_kept_ = 0;
+  std::vector<uint64_t> overflow_;  // where kept_ points once the storage is outgrown: a vector keeps its place when moved
+};
+
+// The states of some queries, and the storage they share. The storage stays with the thread for the next batch.
+class Batch {
+ public:
+  Batch(const CodeBase& base, size_t n_queries, size_t k, int32_t max_distance)
+      : capacity_(std::min(2 * std::min(k, kLargestStored) + 2 * kMostBlockCodes, base.n_codes + kMostBlockCodes)),
+        storage_(n_queries * capacity_) {
+    queries_.reserve(n_queries);
+    for (size_t q = 0; q < n_queries; ++q)
+      queries_.emplace_back(base, k, max_distance, storage_.data() + q * capacity_, capacity_);
+  }
+  Nearest& operator[](size_t q) { return queries_[q]; }
+  size_t size() const { return queries_.size(); }
+
+ private:
+  static constexpr size_t kLargestStored = 10000;
+  size_t capacity_;
+  Buffer<uint64_t> storage_;
+  std::vector<Nearest> queries_;
+};
+
+void look_at(const CodeBase& base, size_t first, size_t n, const Queries::Group& group, Batch& states,
+             std::vector<uint64_t>& scratch) {
+  int32_t limit[kQueryGroup];
+  uint64_t* found[kQueryGroup];
+  size_t n_found[kQueryGroup];
+  for (size_t q = 0; q < kQueryGroup; ++q) {
+    limit[q] = q < group.n ? states[group.first + q].limit() : -1;
+    found[q] = scratch.data() + q * scratch.size() / kQueryGroup;
+  }
+  scan_kernels().collect(base.tiles + first * base.m, n, base.m, group.n_kernel, group.tables, group.codes, limit,
+                         static_cast<uint32_t>(first), found, n_found);
+  for (size_t q = 0; q < group.n; ++q) states[group.first + q].accept(found[q], n_found[q]);
+}
+
+void pass(const CodeBase& base, size_t from, size_t to, const Queries& queries, Batch& states) {
+  std::vector<uint64_t> scratch(kQueryGroup * (block_codes(base.m) + kCollectSlack));
+  walk(base, from, to, queries.n_groups(), [&](size_t first, size_t n, size_t g) {
+    look_at(base, first, n, queries.group(g), states, scratch);
+  });
+}
+
+// Few queries, several threads: each thread takes a part of the base, and the parts are put together in their order.
+void pass_in_parts(const CodeBase& base, const Queries& queries, std::vector<Batch>& parts) {
+  const size_t n_tiles = (base.n_codes + kTile - 1) / kTile, n = parts.size();
+  const size_t part = (n_tiles + n - 1) / n * kTile;
+  in_parallel(n, n, [&](size_t i) {
+    pass(base, std::min<size_t>(i * part, base.n_codes), std::min<size_t>((i + 1) * part, base.n_codes), queries, parts[i]);
+  });
+  for (size_t i = 1; i < n; ++i)
+    for (size_t q = 0; q < parts[0].size(); ++q) parts[0][q].absorb(parts[i][q]);
+}
+
+}  // namespace
+
+std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
+                             int32_t max_distance, size_t n_threads) {
+  std::vector<Matches> out(n_queries);
+  if (n_queries == 0) return out;
+  n_threads = std::max<size_t>(n_threads, 1);
+  k = std::min(k, base.n_items());
+  // With fewer groups of four than threads, threads share the base; otherwise they share the queries.
+  const bool share_base = n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
+  const size_t per_thread = (n_queries + n_threads - 1) / n_threads;
+  const size_t whole_groups = (per_thread + kQueryGroup - 1) / kQueryGroup * kQueryGroup;
+  const size_t batch = share_base ? n_queries : std::min(kBatch, whole_groups);
+  in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
+    const size_t first = i * batch, n = std::min(batch, n_queries - first);
+    const Queries group(queries + first * base.m, n, base.m);
+    std::vector<Batch> parts;
+    for (size_t part = 0; part < (share_base ? n_threads : 1); ++part) parts.emplace_back(base, n, k, max_distance);
+    if (share_base)
+      pass_in_parts(base, group, parts);
+    else
+      pass(base, 0, base.n_codes, group, parts[0]);
+    for (size_t q = 0; q < n; ++q) out[first + q] = parts[0][q].matches();
+  });
+  return out;
+}
+
+}  // namespace ilhash
