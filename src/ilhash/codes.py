@@ -1,24 +1,113 @@
 """Packed codes: uint8 rows of ceil(b/8) bytes, most significant bit first, padding bits zero.
 
 This is the layout of ``numpy.packbits`` and of PostgreSQL's ``bit`` type; the number of bits travels beside the array.
+Every other layout has a pair of functions, ``to_...`` and ``from_...``, and is never guessed:
+
+=================  =====================================================================================
+``lsb_first``      bit i is the i % 8-th lowest of byte i // 8 (``packbits(bitorder="little")``)
+``int8_offset``    int8 = byte - 128 (what sentence-transformers calls "binary")
+``int8_view``      the same bytes read as int8 (for engines without unsigned bytes)
+``hex``            two hexadecimal digits per byte
+``text``           one character '0' or '1' per bit
+=================  =====================================================================================
+
+:func:`pack` and :func:`unpack` convert from and to a matrix of bool.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bytes_per_code", "pack", "unpack"]
+__all__ = [
+    "bytes_per_code",
+    "check",
+    "from_hex",
+    "from_int8_offset",
+    "from_int8_view",
+    "from_lsb_first",
+    "from_text",
+    "pack",
+    "to_hex",
+    "to_int8_offset",
+    "to_int8_view",
+    "to_lsb_first",
+    "to_text",
+    "unpack",
+]
+
+Codes = NDArray[np.uint8]
+
+_REVERSED: Codes = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
+_HEX = re.compile("[0-9a-fA-F]*")
+_ZEROS_AND_ONES = re.compile("[01]*")
 
 
 def bytes_per_code(n_bits: int) -> int:
-    """Return the number of bytes that hold ``n_bits`` bits."""
-    return (n_bits + 7) // 8
+    """Return the number of bytes that hold ``n_bits`` bits.
+
+    Examples
+    --------
+    >>> bytes_per_code(9)
+    2
+    """
+    if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 1:
+        raise ValueError(f"n_bits must be a whole number of at least 1, got {n_bits!r}")
+    return (int(n_bits) + 7) // 8
 
 
-def pack(bits: NDArray[Any]) -> NDArray[np.uint8]:
+def check(codes: Any, n_bits: int | None = None, name: str = "codes") -> Codes:
+    """Return codes as an array, or say in one sentence what is wrong with them.
+
+    Parameters
+    ----------
+    codes : what should be uint8 (n, ceil(n_bits / 8)) with zeros in the padding bits; n may be 0
+    n_bits : the number of bits; None: all bits of every byte
+    name : what the sentence calls them
+
+    Examples
+    --------
+    >>> check(np.array([[1]], np.uint8), 7)
+    Traceback (most recent call last):
+    ...
+    ValueError: codes must have zeros in the 1 padding bits after bit 7, got others in 1 of 1 rows
+    """
+    array = _table(codes, n_bits, name, np.uint8)
+    spare = 0 if n_bits is None else 8 * array.shape[1] - n_bits
+    if spare:
+        bad = int(np.count_nonzero(array[:, -1] & ((1 << spare) - 1)))
+        if bad:
+            raise ValueError(
+                f"{name} must have zeros in the {spare} padding bits after bit {n_bits}, got others in {bad} of "
+                f"{len(array)} rows"
+            )
+    return array
+
+
+def _table(codes: Any, n_bits: int | None, name: str, dtype: type[np.generic]) -> NDArray[Any]:
+    array = np.asarray(codes)
+    wanted = np.dtype(dtype)
+    if n_bits is None:
+        if array.ndim != 2 or array.dtype != wanted or array.shape[1] == 0:
+            raise ValueError(f"{name} must be a 2-D {wanted} array, got shape {array.shape} {array.dtype}")
+        return array
+    width = bytes_per_code(n_bits)
+    if array.ndim != 2 or array.dtype != wanted or array.shape[1] != width:
+        raise ValueError(
+            f"{name} of {n_bits} bits must be a 2-D {wanted} array of {width} columns, got shape {array.shape} "
+            f"{array.dtype}"
+        )
+    return array
+
+
+# -------------------------------------------------------------------------------------------- bool matrix
+
+
+def pack(bits: NDArray[Any]) -> Codes:
     """Pack rows of booleans into codes.
 
     Examples
@@ -27,18 +116,160 @@ def pack(bits: NDArray[Any]) -> NDArray[np.uint8]:
     array([[128, 128]], dtype=uint8)
     """
     bits = np.asarray(bits)
-    if bits.ndim != 2 or bits.dtype != np.bool_:
-        raise ValueError(f"bits must be a 2-D array of bool, got {bits.ndim}-D {bits.dtype}")
+    if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[1] == 0:
+        raise ValueError(f"bits must be a 2-D array of bool, got shape {bits.shape} {bits.dtype}")
     return np.packbits(bits, axis=1)
 
 
-def unpack(codes: NDArray[np.uint8], n_bits: int) -> NDArray[np.bool_]:
-    """Return the bits of packed codes as rows of booleans, the inverse of :func:`pack`."""
-    codes = np.asarray(codes)
+def unpack(codes: Codes, n_bits: int) -> NDArray[np.bool_]:
+    """Return the bits of packed codes as rows of booleans, the inverse of :func:`pack`.
+
+    Examples
+    --------
+    >>> unpack(np.array([[0b10100000]], np.uint8), 3)
+    array([[ True, False,  True]])
+    """
+    return np.unpackbits(check(codes, n_bits), axis=1, count=n_bits).view(np.bool_)
+
+
+# -------------------------------------------------------------------------------------------- other bytes
+
+
+def to_lsb_first(codes: Codes, n_bits: int) -> Codes:
+    """Reverse the bits of every byte: bit i becomes the i % 8-th lowest of byte i // 8.
+
+    Examples
+    --------
+    >>> to_lsb_first(np.array([[0b10000000, 0b10000000]], np.uint8), 9)
+    array([[1, 1]], dtype=uint8)
+    """
+    return np.take(_REVERSED, check(codes, n_bits))
+
+
+def from_lsb_first(codes: Codes, n_bits: int) -> Codes:
+    """Do the inverse of :func:`to_lsb_first`; padding, there the highest bits of the last byte, must be zero.
+
+    Examples
+    --------
+    >>> from_lsb_first(np.array([[1, 1]], np.uint8), 9)
+    array([[128, 128]], dtype=uint8)
+    """
+    return check(np.take(_REVERSED, _table(codes, n_bits, "codes", np.uint8)), n_bits)
+
+
+def to_int8_offset(codes: Codes, n_bits: int) -> NDArray[np.int8]:
+    """Subtract 128 from every byte: sentence-transformers' precision "binary".
+
+    Examples
+    --------
+    >>> to_int8_offset(np.array([[0, 128, 255]], np.uint8), 24)
+    array([[-128,    0,  127]], dtype=int8)
+    """
+    return (check(codes, n_bits) ^ np.uint8(128)).view(np.int8)
+
+
+def from_int8_offset(codes: NDArray[np.int8], n_bits: int) -> Codes:
+    """Do the inverse of :func:`to_int8_offset`.
+
+    Examples
+    --------
+    >>> from_int8_offset(np.array([[-128, 0, 127]], np.int8), 24)
+    array([[  0, 128, 255]], dtype=uint8)
+    """
+    return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8) ^ np.uint8(128), n_bits)
+
+
+def to_int8_view(codes: Codes, n_bits: int) -> NDArray[np.int8]:
+    """Read the same bytes as int8; nothing is copied.
+
+    Examples
+    --------
+    >>> to_int8_view(np.array([[0, 128, 255]], np.uint8), 24)
+    array([[   0, -128,   -1]], dtype=int8)
+    """
+    return check(codes, n_bits).view(np.int8)
+
+
+def from_int8_view(codes: NDArray[np.int8], n_bits: int) -> Codes:
+    """Do the inverse of :func:`to_int8_view`; nothing is copied.
+
+    Examples
+    --------
+    >>> from_int8_view(np.array([[0, -128, -1]], np.int8), 24)
+    array([[  0, 128, 255]], dtype=uint8)
+    """
+    return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8), n_bits)
+
+
+# -------------------------------------------------------------------------------------------- text
+
+
+def to_hex(codes: Codes, n_bits: int) -> list[str]:
+    """Return one string of hexadecimal digits per code, two per byte.
+
+    Examples
+    --------
+    >>> to_hex(np.array([[10, 240]], np.uint8), 12)
+    ['0af0']
+    """
+    array = check(codes, n_bits)
+    return _cut(array.tobytes().hex(), 2 * array.shape[1])
+
+
+def from_hex(texts: Sequence[str], n_bits: int) -> Codes:
+    """Do the inverse of :func:`to_hex`; upper case is accepted too.
+
+    Examples
+    --------
+    >>> from_hex(["0af0"], 12)
+    array([[ 10, 240]], dtype=uint8)
+    """
     width = bytes_per_code(n_bits)
-    if codes.ndim != 2 or codes.dtype != np.uint8 or codes.shape[1] != width:
-        raise ValueError(
-            f"codes of {n_bits} bits must be a 2-D uint8 array of {width} columns, got shape {codes.shape} "
-            f"{codes.dtype}"
-        )
-    return np.unpackbits(codes, axis=1, count=n_bits).astype(np.bool_)
+    joined = _joined(texts, 2 * width, _HEX, f"hexadecimal digits each for {n_bits} bits")
+    return check(np.frombuffer(bytes.fromhex(joined), np.uint8).reshape(-1, width).copy(), n_bits, "texts")
+
+
+def to_text(codes: Codes, n_bits: int) -> list[str]:
+    """Return one string of '0' and '1' per code, first bit first.
+
+    Examples
+    --------
+    >>> to_text(np.array([[0b10100000]], np.uint8), 3)
+    ['101']
+    """
+    digits = unpack(codes, n_bits).view(np.uint8) + np.uint8(ord("0"))
+    return _cut(digits.tobytes().decode("ascii"), n_bits)
+
+
+def from_text(texts: Sequence[str], n_bits: int) -> Codes:
+    """Do the inverse of :func:`to_text`.
+
+    Examples
+    --------
+    >>> from_text(["101"], 3)
+    array([[160]], dtype=uint8)
+    """
+    bytes_per_code(n_bits)
+    joined = _joined(texts, n_bits, _ZEROS_AND_ONES, "characters '0' or '1' each")
+    return pack(np.frombuffer(joined.encode("ascii"), np.uint8).reshape(-1, n_bits) == ord("1"))
+
+
+def _cut(joined: str, length: int) -> list[str]:
+    return [joined[first : first + length] for first in range(0, len(joined), length)]
+
+
+def _joined(texts: Sequence[str], length: int, alphabet: re.Pattern[str], what: str) -> str:
+    """Join texts of one length and alphabet; count those that are not."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"texts must be a sequence of str, got one {type(texts).__name__}")
+    rows = list(texts)
+    for problem, bad in (
+        ("that are no str", [row for row in rows if not isinstance(row, str)]),
+        ("of another length", [row for row in rows if isinstance(row, str) and len(row) != length]),
+        ("with other characters", [row for row in rows if isinstance(row, str) and not alphabet.fullmatch(row)]),
+    ):
+        if bad:
+            raise ValueError(
+                f"texts must be {length} {what}, got {len(bad)} of {len(rows)} rows {problem}, the first {bad[0]!r}"
+            )
+    return "".join(rows)
