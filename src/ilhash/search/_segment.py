@@ -1,0 +1,200 @@
+"""Items that were added together: distinct codes in tiles, posting lists, ids. Immutable but for what was removed.
+
+Rows are ranks of ids, and the distinct codes stand in the order of their first rows; so the order (distance, row) of the
+scan is the order (distance, id).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash.search._ids import Ids, IntIds, Rows, StrIds, ids_from_arrays
+
+__all__ = ["Found", "Segment", "tiles_of"]
+
+TILE = 64
+GATHER_BELOW = 0.05  # share of allowed items below which their codes are taken out rather than all looked at
+
+
+class Found(NamedTuple):
+    """Answers of one segment, one query behind the other."""
+
+    offsets: NDArray[np.int64]
+    rows: Rows
+    distances: NDArray[Any]
+
+
+class Postings(NamedTuple):
+    """Which rows have which code; without lists, code c is row c."""
+
+    offsets: NDArray[np.uint32] | None
+    rows: NDArray[np.uint32] | None
+    ordered: bool  # do the first rows ascend from code to code, and is no list empty?
+
+    def only(self, alive: NDArray[np.bool_]) -> Postings:
+        """Return the lists without the rows that are not alive."""
+        if self.offsets is None or self.rows is None:
+            offsets, keep = np.arange(len(alive) + 1), alive
+            rows = np.flatnonzero(alive).astype(np.uint32)
+        else:
+            offsets, keep = self.offsets, alive[self.rows]
+            rows = self.rows[keep]
+        before = np.concatenate([[0], np.cumsum(keep)]).astype(np.uint32)
+        return Postings(before[offsets], rows, ordered=False)
+
+
+def tiles_of(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None = None) -> NDArray[np.uint8]:
+    """Return codes (or some rows of them) in tiles of 64, as the scan wants them."""
+    n = len(codes) if rows is None else len(rows)
+    tiles = np.empty((-(-n // TILE), codes.shape[1], TILE), np.uint8)
+    _core.to_tiles(codes, rows, tiles)
+    return tiles
+
+
+class Segment:
+    """Made by :meth:`build` from codes, or by :meth:`from_arrays` from what a file holds.
+
+    Attributes
+    ----------
+    name : of the file, or "" in memory
+    removed : ascending rows that are dead
+    """
+
+    def __init__(
+        self, n_bits: int, n_rows: int, load: Callable[[], Mapping[str, NDArray[Any]]], kind: str, name: str = ""
+    ) -> None:
+        self.n_bits, self.n_rows, self.kind, self.name = n_bits, n_rows, kind, name
+        self._load = load
+        self.removed: Rows = np.zeros(0, np.int64)
+
+    @classmethod
+    def build(
+        cls, codes: NDArray[np.uint8], n_bits: int, ids: NDArray[Any], margins: NDArray[np.int8] | None = None
+    ) -> Segment:
+        """Bring equal codes together. The ids must be distinct."""
+        sort = IntIds.sorted if ids.dtype == np.int64 else StrIds.sorted
+        sorted_ids, order = sort(ids)
+        if order is not None:
+            codes = codes[order]
+            margins = margins if margins is None else margins[order]
+        codes = np.ascontiguousarray(codes)
+        first_rows, offsets, rows = _core.group_codes(codes)
+        arrays = sorted_ids.to_arrays()  # the first array has one entry per row
+        if len(rows):
+            arrays |= {"tiles": tiles_of(codes, first_rows), "offsets": offsets, "rows": rows}
+        else:
+            arrays |= {"tiles": tiles_of(codes)}
+        if margins is not None:
+            arrays["margins"] = margins
+        return cls(n_bits, len(codes), lambda: arrays, sorted_ids.kind)
+
+    # ------------------------------------------------------------------------------------------ what it holds
+
+    @cached_property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """All arrays, by the names that a file gives them."""
+        return self._load()
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Ids in the order of the rows."""
+        return ids_from_arrays(self.arrays, self.kind)
+
+    @property
+    def n_alive(self) -> int:
+        """Number of items that were not removed."""
+        return self.n_rows - len(self.removed)
+
+    @cached_property
+    def _all(self) -> Postings:
+        if "offsets" not in self.arrays:
+            return Postings(None, None, ordered=True)
+        return Postings(self.arrays["offsets"], self.arrays["rows"], ordered=True)
+
+    @property
+    def n_codes(self) -> int:
+        """Number of distinct codes, dead ones included."""
+        return self.n_rows if self._all.offsets is None else len(self._all.offsets) - 1
+
+    @cached_property
+    def _alive(self) -> NDArray[np.bool_]:
+        alive = np.ones(self.n_rows, np.bool_)
+        alive[self.removed] = False
+        return alive
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return self._all.only(self._alive) if len(self.removed) else self._all
+
+    def without(self, rows: Rows) -> Segment:
+        """Return the same items, some more of them dead. Arrays are shared."""
+        other = Segment(self.n_bits, self.n_rows, lambda: self.arrays, self.kind, self.name)
+        other.removed = np.union1d(self.removed, rows)
+        return other
+
+    def find(self, ids: NDArray[Any]) -> Rows:
+        """Return the row of each id, -1 where there is none alive."""
+        rows = self.ids.find(ids)
+        return np.where((rows >= 0) & self._alive[rows], rows, -1) if self.n_rows else rows
+
+    @cached_property
+    def _code_of_row(self) -> NDArray[np.uint32]:
+        if self._all.offsets is None or self._all.rows is None:
+            return np.arange(self.n_rows, dtype=np.uint32)
+        codes = np.empty(self.n_rows, np.uint32)
+        codes[self._all.rows] = np.repeat(np.arange(self.n_codes, dtype=np.uint32), np.diff(self._all.offsets))
+        return codes
+
+    def codes(self, rows: Rows) -> NDArray[np.uint8]:
+        """Return the packed codes of rows."""
+        tiles = self.arrays["tiles"]
+        out = np.empty((len(rows), tiles.shape[1]), np.uint8)
+        _core.from_tiles(tiles, self._code_of_row[rows], out)
+        return out
+
+    @property
+    def rows_alive(self) -> Rows:
+        """Rows that were not removed, ascending."""
+        return np.flatnonzero(self._alive)
+
+    # ------------------------------------------------------------------------------------------ search
+
+    def only(self, rows: Rows) -> Segment:
+        """Return a segment in which just these living rows are alive, for one search."""
+        keep = np.zeros(self.n_rows, np.bool_)
+        keep[rows] = True
+        return self.without(np.flatnonzero(~keep))
+
+    def nearest(self, queries: NDArray[np.uint8], k: int, max_distance: int, n_threads: int) -> Found:
+        """Return the k nearest living items of each query within a distance."""
+        if self._few_alive:
+            return self._among_few(lambda few: few.nearest(queries, k, max_distance, n_threads))
+        tiles, postings = self.arrays["tiles"], self._postings
+        return Found(
+            *_core.nearest(tiles, self.n_codes, self.n_bits, *postings, queries, k, max_distance, n_threads)
+        )
+
+    def nearest_weighted(
+        self, queries: NDArray[np.uint8], weights: NDArray[np.float32], k: int, n_threads: int
+    ) -> Found:
+        """Return the k nearest living items where bit j counts ``weights[q, j]``."""
+        if self._few_alive:
+            return self._among_few(lambda few: few.nearest_weighted(queries, weights, k, n_threads))
+        tiles, postings = self.arrays["tiles"], self._postings
+        return Found(*_core.nearest_weighted(tiles, self.n_codes, self.n_bits, *postings, queries, weights, k, n_threads))
+
+    @property
+    def _few_alive(self) -> bool:
+        return self.n_alive < GATHER_BELOW * self.n_rows
+
+    def _among_few(self, search: Callable[[Segment], Found]) -> Found:
+        """Search a small segment of the living rows alone; its row numbers count among them."""
+        rows = self.rows_alive
+        found = search(Segment.build(self.codes(rows), self.n_bits, rows))
+        return found._replace(rows=rows[found.rows])
