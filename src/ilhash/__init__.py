@@ -10,7 +10,8 @@ The method is Independent Laplacian Hashing (Carreira-Perpinan and Raziperchikol
         |     zstep       objective -> couplings -> submodular blocks -> alternating min-cut -> z in {-1,+1}^N
         |     functions   fit x -> z: linear SVM, kernel SVM, or any scikit-learn classifier
         v
-    ensemble (b hash functions)  ->  packed codes  ->  evaluation
+    ensemble (b hash functions)  ->  packed codes  ->  search (exact, durable)
+                                                  |->  evaluation (tie-aware)
 
 Each arrow goes one way and a room knows only the rooms before it.
 """
@@ -21,17 +22,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ilhash import codes, datasets, evaluation, objective
+    from ilhash import codes, datasets, evaluation, objective, search
     from ilhash.ensemble import ILH
     from ilhash.persistence import load
+    from ilhash.search import HammingIndex
 
 __version__ = "0.1.0"
 
-__all__ = ["ILH", "__version__", "codes", "core_simd", "datasets", "evaluation", "load", "objective"]
+__all__ = [
+    "ILH",
+    "HammingIndex",
+    "__version__",
+    "codes",
+    "core_simd",
+    "datasets",
+    "evaluation",
+    "load",
+    "objective",
+    "search",
+]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
-_HOMES = {"ILH": "ilhash.ensemble", "load": "ilhash.persistence"}
-_MODULES = {"codes", "datasets", "evaluation", "objective"}
+_HOMES = {"ILH": "ilhash.ensemble", "HammingIndex": "ilhash.search", "load": "ilhash.persistence"}
+_MODULES = {"codes", "datasets", "evaluation", "objective", "search"}
 
 
 def core_simd() -> str:

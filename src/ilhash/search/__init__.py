@@ -1,3 +1,17 @@
-"""Search of packed codes in Hamming space, and the durable store behind it."""
+"""Search of packed codes in Hamming space: exact, in memory or in a durable folder.
 
-__all__: list[str] = []
+::
+
+    codes + ids  ->  HammingIndex  ->  Segment (distinct codes in tiles, posting lists, ids)  ->  scan in the C++ core
+                          |
+                        Store (a folder of segments that survives whatever happens to the process)
+"""
+
+from ilhash.search._damage import DamagedStoreError
+from ilhash.search._hits import Hits, RangeHits
+from ilhash.search._index import HammingIndex
+from ilhash.search._lock import StoreLockedError
+from ilhash.search._rescoring import rescore
+from ilhash.search._verify import Report, verify
+
+__all__ = ["DamagedStoreError", "HammingIndex", "Hits", "RangeHits", "Report", "StoreLockedError", "rescore", "verify"]

@@ -48,10 +48,6 @@ class IntIds:
         rows = np.minimum(np.searchsorted(self.values, ids), len(self.values) - 1)
         return np.where(self.values[rows] == ids, rows, -1)
 
-    def n_repeated(self) -> int:
-        """Return how many ids equal their predecessor."""
-        return int(np.count_nonzero(self.values[:-1] == self.values[1:]))
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file holds of them."""
         return {"ids": self.values}
@@ -97,10 +93,6 @@ class StrIds:
                 rows[position] = row
         return rows
 
-    def n_repeated(self) -> int:
-        """Return how many ids equal their predecessor."""
-        return sum(self[row] == self[row + 1] for row in range(len(self) - 1))
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file holds of them."""
         return {"id_ends": self.ends, "id_text": self.text}
@@ -114,13 +106,15 @@ def as_ids(ids: Any, n: int, kind: str | None, name: str = "ids") -> NDArray[Any
     array = np.asarray(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{name} must be a sequence of one id per item, got shape {array.shape} for {n} items")
-    if array.dtype.kind in "iu" or (n == 0 and kind != "str"):
+    if n == 0:
+        return np.zeros(0, object if kind == "str" else np.int64)
+    if array.dtype.kind in "iu":
         found, array = "int", _as_int64(array, name)
     elif array.dtype.kind in "UTO" and all(isinstance(value, str) for value in array.tolist()):
         found, array = "str", array.astype(object)
     else:
         raise TypeError(f"{name} must be whole numbers or texts, got {array.dtype}")
-    if n and kind is not None and found != kind:
+    if kind is not None and found != kind:
         raise TypeError(f"{name} must be of the kind of this index ({kind}), got {found}")
     return array
 

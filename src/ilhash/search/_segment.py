@@ -1,7 +1,7 @@
 """Items that were added together: distinct codes in tiles, posting lists, ids. Immutable but for what was removed.
 
-Rows are ranks of ids, and the distinct codes stand in the order of their first rows; so the order (distance, row) of the
-scan is the order (distance, id).
+Rows are ranks of ids, and the distinct codes stand in the order of their first rows; so the order (distance, row) of
+the scan is the order (distance, id).
 """
 
 from __future__ import annotations
@@ -40,13 +40,11 @@ class Postings(NamedTuple):
     def only(self, alive: NDArray[np.bool_]) -> Postings:
         """Return the lists without the rows that are not alive."""
         if self.offsets is None or self.rows is None:
-            offsets, keep = np.arange(len(alive) + 1), alive
-            rows = np.flatnonzero(alive).astype(np.uint32)
-        else:
-            offsets, keep = self.offsets, alive[self.rows]
-            rows = self.rows[keep]
+            before = np.concatenate([[0], np.cumsum(alive)]).astype(np.uint32)
+            return Postings(before, np.flatnonzero(alive).astype(np.uint32), ordered=False)
+        keep = alive[self.rows]
         before = np.concatenate([[0], np.cumsum(keep)]).astype(np.uint32)
-        return Postings(before[offsets], rows, ordered=False)
+        return Postings(before[self.offsets], self.rows[keep], ordered=False)
 
 
 def tiles_of(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None = None) -> NDArray[np.uint8]:
@@ -58,19 +56,17 @@ def tiles_of(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None = None) -
 
 
 class Segment:
-    """Made by :meth:`build` from codes, or by :meth:`from_arrays` from what a file holds.
+    """Made by :meth:`build` from codes, or from the arrays that a file holds.
 
     Attributes
     ----------
+    arrays : all of it, by the names that a file gives them
     name : of the file, or "" in memory
     removed : ascending rows that are dead
     """
 
-    def __init__(
-        self, n_bits: int, n_rows: int, load: Callable[[], Mapping[str, NDArray[Any]]], kind: str, name: str = ""
-    ) -> None:
-        self.n_bits, self.n_rows, self.kind, self.name = n_bits, n_rows, kind, name
-        self._load = load
+    def __init__(self, n_bits: int, n_rows: int, arrays: Mapping[str, NDArray[Any]], kind: str, name: str = "") -> None:
+        self.n_bits, self.n_rows, self.arrays, self.kind, self.name = n_bits, n_rows, arrays, kind, name
         self.removed: Rows = np.zeros(0, np.int64)
 
     @classmethod
@@ -92,14 +88,9 @@ class Segment:
             arrays |= {"tiles": tiles_of(codes)}
         if margins is not None:
             arrays["margins"] = margins
-        return cls(n_bits, len(codes), lambda: arrays, sorted_ids.kind)
+        return cls(n_bits, len(codes), arrays, sorted_ids.kind)
 
     # ------------------------------------------------------------------------------------------ what it holds
-
-    @cached_property
-    def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """All arrays, by the names that a file gives them."""
-        return self._load()
 
     @cached_property
     def ids(self) -> Ids:
@@ -134,7 +125,7 @@ class Segment:
 
     def without(self, rows: Rows) -> Segment:
         """Return the same items, some more of them dead. Arrays are shared."""
-        other = Segment(self.n_bits, self.n_rows, lambda: self.arrays, self.kind, self.name)
+        other = Segment(self.n_bits, self.n_rows, self.arrays, self.kind, self.name)
         other.removed = np.union1d(self.removed, rows)
         return other
 
@@ -176,9 +167,7 @@ class Segment:
         if self._few_alive:
             return self._among_few(lambda few: few.nearest(queries, k, max_distance, n_threads))
         tiles, postings = self.arrays["tiles"], self._postings
-        return Found(
-            *_core.nearest(tiles, self.n_codes, self.n_bits, *postings, queries, k, max_distance, n_threads)
-        )
+        return Found(*_core.nearest(tiles, self.n_codes, self.n_bits, *postings, queries, k, max_distance, n_threads))
 
     def nearest_weighted(
         self, queries: NDArray[np.uint8], weights: NDArray[np.float32], k: int, n_threads: int
@@ -187,7 +176,9 @@ class Segment:
         if self._few_alive:
             return self._among_few(lambda few: few.nearest_weighted(queries, weights, k, n_threads))
         tiles, postings = self.arrays["tiles"], self._postings
-        return Found(*_core.nearest_weighted(tiles, self.n_codes, self.n_bits, *postings, queries, weights, k, n_threads))
+        return Found(
+            *_core.nearest_weighted(tiles, self.n_codes, self.n_bits, *postings, queries, weights, k, n_threads)
+        )
 
     @property
     def _few_alive(self) -> bool:

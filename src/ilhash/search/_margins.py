@@ -1,0 +1,70 @@
+"""Margins in 8 bits, and items ordered by them: what tells items of one code apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.search._segment import Found
+
+__all__ = ["MarginScale", "as_margins", "rescored_by_margins"]
+
+STEPS = 127
+
+
+class MarginScale:
+    """One factor per bit: margin = factor * int8. Margins beyond the span are cut off."""
+
+    def __init__(self, factor: NDArray[np.float32]) -> None:
+        self.factor = factor
+
+    @classmethod
+    def of(cls, margins: NDArray[np.float32]) -> MarginScale:
+        """Span the margins that are given."""
+        largest = np.abs(margins).max(axis=0, initial=0.0)
+        return cls(np.where(largest > 0, largest / STEPS, 1.0).astype(np.float32))
+
+    def quantise(self, margins: NDArray[np.float32]) -> NDArray[np.int8]:
+        """Return margins in 8 bits."""
+        steps: NDArray[np.int8] = np.clip(np.rint(margins / self.factor), -STEPS, STEPS).astype(np.int8)
+        return steps
+
+    def to_list(self) -> list[float]:
+        """Return what a file keeps."""
+        return [float(value) for value in self.factor]
+
+    @classmethod
+    def from_list(cls, values: list[float]) -> MarginScale:
+        """Return what :meth:`to_list` gave."""
+        return cls(np.array(values, np.float32))
+
+
+def as_margins(margins: Any, n_bits: int, n: int | None) -> NDArray[np.float32]:
+    """Return margins as float32 (n, n_bits), or say what is wrong with them."""
+    array = np.asarray(margins)
+    rows = "n" if n is None else n
+    if array.ndim != 2 or array.shape[1] != n_bits or array.dtype.kind != "f" or (n is not None and len(array) != n):
+        raise ValueError(
+            f"margins must be floats of shape ({rows}, {n_bits}), got {array.dtype} of shape {array.shape}"
+        )
+    wrong = np.count_nonzero(~np.isfinite(array).all(axis=1))
+    if wrong:
+        raise ValueError(f"margins must be finite, got others in {wrong} of {len(array)} rows")
+    return np.ascontiguousarray(array, np.float32)
+
+
+def rescored_by_margins(
+    found: Found, queries: NDArray[np.float32], kept: NDArray[np.int8], scale: MarginScale
+) -> Found:
+    """Return the same items in the order of the Euclidean distance between margins, then of rows."""
+    distances = np.empty(len(found.rows), np.float32)
+    rows = found.rows.copy()
+    for q, (begin, end) in enumerate(zip(found.offsets[:-1], found.offsets[1:], strict=True)):
+        some = np.sort(found.rows[begin:end])
+        difference = kept[some] * scale.factor - queries[q]
+        distance = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        order = np.argsort(distance, kind="stable")
+        rows[begin:end], distances[begin:end] = some[order], distance[order]
+    return Found(found.offsets, rows, distances)

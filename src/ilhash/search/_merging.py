@@ -1,0 +1,67 @@
+"""Answers of several segments brought together, and segments made one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.search._hits import Hits, RangeHits
+from ilhash.search._segment import Found, Segment
+
+__all__ = ["merged", "nearest", "within"]
+
+
+def nearest(
+    segments: Sequence[Segment], found: Sequence[Found], n_queries: int, k: int, kind_of_distance: Any, kind: str | None
+) -> Hits:
+    """Return the k first of all segments' answers, each of which has the same number of them for every query."""
+    if not segments:
+        empty = np.zeros((n_queries, 0), object if kind == "str" else np.int64)
+        return Hits(np.zeros((n_queries, 0), kind_of_distance), empty)
+    widths = [len(f.rows) // n_queries if n_queries else 0 for f in found]
+    ids = [s.ids.at(f.rows.reshape(n_queries, w)) for s, f, w in zip(segments, found, widths, strict=True)]
+    distances = [f.distances.reshape(n_queries, w) for f, w in zip(found, widths, strict=True)]
+    if len(segments) == 1:
+        return Hits(distances[0][:, :k], ids[0][:, :k])
+    all_ids, all_distances = np.concatenate(ids, axis=1), np.concatenate(distances, axis=1)
+    order = np.lexsort((_ranks(all_ids), all_distances), axis=1)[:, :k]
+    return Hits(np.take_along_axis(all_distances, order, 1), np.take_along_axis(all_ids, order, 1))
+
+
+def within(segments: Sequence[Segment], found: Sequence[Found], n_queries: int, kind: str | None) -> RangeHits:
+    """Return all answers of all segments."""
+    if not segments:
+        empty = np.zeros(0, object if kind == "str" else np.int64)
+        return RangeHits(np.zeros(n_queries + 1, np.int64), empty, np.zeros(0, np.int32))
+    if len(segments) == 1:
+        return RangeHits(found[0].offsets, segments[0].ids.at(found[0].rows), found[0].distances)
+    query = np.concatenate([np.repeat(np.arange(n_queries), np.diff(f.offsets)) for f in found])
+    ids = np.concatenate([s.ids.at(f.rows) for s, f in zip(segments, found, strict=True)])
+    distances = np.concatenate([f.distances for f in found])
+    order = np.lexsort((_ranks(ids), distances, query))
+    return RangeHits(np.sum([f.offsets for f in found], axis=0), ids[order], distances[order])
+
+
+def _ranks(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in the order of the ids."""
+    if ids.dtype != object:
+        return ids
+    return np.unique(ids, return_inverse=True)[1].reshape(ids.shape)
+
+
+def merged(segments: Sequence[Segment]) -> Segment:
+    """Return one segment of all that is alive."""
+    rows = [segment.rows_alive for segment in segments]
+    pairs = list(zip(segments, rows, strict=True))
+    margins = None
+    if "margins" in segments[0].arrays:
+        margins = np.concatenate([s.arrays["margins"][r] for s, r in pairs])
+    return Segment.build(
+        np.concatenate([s.codes(r) for s, r in pairs]),
+        segments[0].n_bits,
+        np.concatenate([s.ids.at(r) for s, r in pairs]),
+        margins,
+    )

@@ -1,0 +1,52 @@
+"""A shortlist put in the order of the original vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.search._hits import Hits
+
+__all__ = ["rescore"]
+
+
+def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hits:
+    """Return hits in the order of the Euclidean distance between vectors, then of ids.
+
+    A search in Hamming space brings a shortlist; the vectors decide its order, inside one code, too. Only the rows of
+    the shortlist are read, so ``vectors`` may be a memory map far larger than memory.
+
+    Parameters
+    ----------
+    hits : of a search with more answers than are wanted in the end; ids must be row numbers of ``vectors``
+    queries : (n_queries, D) the vectors of the queries
+    vectors : (n, D) the vectors of the items, in the order of their ids
+    k : how many to keep; None: all
+
+    Returns
+    -------
+    Hits whose ``exact`` is False: an item that is not in the shortlist cannot be found.
+
+    Examples
+    --------
+    >>> hits = Hits(np.array([[1, 1]], np.int32), np.array([[0, 1]]))
+    >>> rescore(hits, np.array([[4.0]]), np.array([[0.0], [3.0]]), k=1)
+    Hits(distances=array([[1.]], dtype=float32), ids=array([[1]]), exact=False)
+    """
+    wanted = np.asarray(queries, np.float32)
+    if wanted.ndim != 2 or len(wanted) != len(hits) or np.ndim(vectors) != 2 or wanted.shape[1] != vectors.shape[1]:
+        raise ValueError(
+            f"queries must have one row per query and the columns of vectors, got shape {wanted.shape} for "
+            f"{len(hits)} queries and vectors of shape {np.shape(vectors)}"
+        )
+    ids = np.sort(hits.ids, axis=1)
+    if ids.dtype == object or (ids.size and (ids.min() < 0 or ids.max() >= len(vectors))):
+        raise ValueError(f"ids of hits must be row numbers of vectors (0 to {len(vectors) - 1}), got others")
+    distances = np.empty(ids.shape, np.float32)
+    for q, row in enumerate(ids):
+        difference = np.asarray(vectors[row], np.float32) - wanted[q]
+        distances[q] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    order: NDArray[np.int64] = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(ids, order, 1), exact=False)
