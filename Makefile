@@ -17,7 +17,7 @@ PACKAGES := $(shell find src/ilhash -type d -not -name __pycache__)
 SANITIZED := build/test_core
 CORE_TESTED := src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp \
                src/core/code_groups.cpp src/core/nearest.cpp src/core/weighted.cpp src/core/histograms.cpp \
-               src/core/dispatch.cpp src/core/vector_portable.cpp
+               src/core/dispatch.cpp src/core/vector_portable.cpp src/core/digits.cpp
 
 .PHONY: help demo test test-all lint test-core test-python test-wheel bench lock clean
 

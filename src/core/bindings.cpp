@@ -6,12 +6,14 @@
 //   zstep.*       min-cuts in turn until nothing changes
 //   scan*         search among packed codes, by counting distances
 //   vector*       kernels over long arrays, one build per instruction set
+//   digits.*      elastic deformations of small images
 //
 // Inputs are never written; the GIL is released around all work.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -19,8 +21,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "digits.hpp"
 #include "graph.hpp"
 #include "random.hpp"
 #include "scan.hpp"
@@ -446,6 +450,54 @@ void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vecto
   distance_histograms(base, queries.data(), n, begin.data(), end.data(), n_threads, counts.data(), hits.data());
 }
 
+// ---------------------------------------------------------------------------------------------- infinite digits
+
+using Limits = std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>;
+
+Deformation deformation_of(const Limits& limits) {
+  const auto made = std::apply([](auto... values) { return Deformation{values...}; }, limits);
+  if (const char* const fault = fault_of(made)) throw std::invalid_argument(fault);
+  return made;
+}
+
+auto digit_sources(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
+  require(n > 0, "there must be at least one source");
+  std::vector<int64_t> out(count);
+  {
+    nb::gil_scoped_release release;
+    for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(source_of(n, seed, start + i));
+  }
+  return to_numpy(std::move(out));
+}
+
+void digit_images(nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> sources,
+                  const Limits& limits, uint64_t seed, uint64_t start,
+                  nb::ndarray<uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+  const Deformation deformation = deformation_of(limits);
+  const auto pixels = static_cast<size_t>(deformation.side) * static_cast<size_t>(deformation.side);
+  require(sources.shape(0) > 0, "there must be at least one source");
+  require(sources.shape(1) == pixels && out.shape(1) == pixels, "rows must be images of side x side pixels");
+  nb::gil_scoped_release release;
+  Deformer deformer(deformation);
+  for (size_t i = 0; i < out.shape(0); ++i) {
+    const uint64_t source = source_of(sources.shape(0), seed, start + i);
+    deformer.image(sources.data() + source * pixels, seed, start + i, out.data() + i * pixels);
+  }
+}
+
+void digit_fields(const Limits& limits, uint64_t seed, uint64_t start,
+                  nb::ndarray<int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+  const Deformation deformation = deformation_of(limits);
+  const auto pixels = static_cast<size_t>(deformation.side) * static_cast<size_t>(deformation.side);
+  require(out.shape(1) == 2 && out.shape(2) == pixels, "out must hold two values per pixel of each image");
+  nb::gil_scoped_release release;
+  Deformer deformer(deformation);
+  for (size_t i = 0; i < out.shape(0); ++i) {
+    int32_t* const field = out.data() + 2 * i * pixels;
+    deformer.field(seed, start + i, field, field + pixels);
+  }
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -501,4 +553,10 @@ NB_MODULE(_core, m) {
         "The k nearest items where bit j counts weights[q, j]: (offsets, rows, distances).");
   m.def("distance_histograms", &histograms, "tiles"_a, "n_codes"_a, "n_bits"_a, "queries"_a, "begin"_a, "end"_a,
         "n_threads"_a, "counts"_a.noconvert(), "hits"_a.noconvert());
+  m.def("digit_sources", &digit_sources, "n"_a, "seed"_a, "start"_a, "count"_a,
+        "Which of n sources the images start .. start + count are made from.");
+  m.def("digit_images", &digit_images, "sources"_a.noconvert(), "limits"_a, "seed"_a, "start"_a,
+        "out"_a.noconvert(), "Images start, start + 1, ... into the rows of out.");
+  m.def("digit_fields", &digit_fields, "limits"_a, "seed"_a, "start"_a, "out"_a.noconvert(),
+        "Displacements of the pixels of images start, start + 1, ..., rightwards and downwards, in 1/1024 pixel.");
 }

@@ -137,4 +137,14 @@ def distance_histograms(
     n_threads: int,
     counts: NDArray[np.int64],
     hits: NDArray[np.int64],
+def digit_sources(n: int, seed: int, start: int, count: int) -> NDArray[np.int64]: ...
+def digit_images(
+    sources: NDArray[np.uint8],
+    limits: tuple[int, int, int, int, int, int, int],
+    seed: int,
+    start: int,
+    out: NDArray[np.uint8],
+) -> None: ...
+def digit_fields(
+    limits: tuple[int, int, int, int, int, int, int], seed: int, start: int, out: NDArray[np.int32]
 ) -> None: ...

@@ -2,7 +2,7 @@
 //
 //   g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc/core
 //       src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp src/core/dispatch.cpp
-//       src/core/vector_portable.cpp -o test_core && ./test_core
+//       src/core/vector_portable.cpp src/core/digits.cpp -o test_core && ./test_core
 //
 // Graphs are looked at from outside only: the energy before any sweep is a quadratic form, and four of its values give
 // the coupling of a pair.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "digits.hpp"
 #include "graph.hpp"
 #include "random.hpp"
 #include "vector.hpp"
@@ -570,6 +571,59 @@ void test_project_subsets(const VectorKernels& kernels) {
   }
 }
 
+// ------------------------------------------------------------------------------------------ infinite digits
+
+// The ends of all limits at once, so that an overflow or a read outside the source would be met here.
+void test_digits_at_their_limits() {
+  for (const int32_t side : {2, 3, 8, 28, 256})
+    for (const int32_t longest : {0, 1 << 18})
+      for (const int32_t spacing : {kTicks, 3 * kTicks + 1, 1 << 18})
+        for (const int32_t ratio : {0, kUnit})
+          for (const int32_t margin : {1, 5 * kTicks, 1 << 18}) {
+            const Deformation limits{side, longest, spacing, longest, margin, ratio, ratio};
+            CHECK(fault_of(limits) == nullptr);
+            const size_t pixels = static_cast<size_t>(side) * static_cast<size_t>(side);
+            std::vector<uint8_t> source(pixels, 255), out(pixels, 7);
+            std::vector<int32_t> right(pixels), down(pixels);
+            Deformer deformer(limits);
+            for (const uint64_t i : {uint64_t{0}, ~uint64_t{0}}) {
+              deformer.image(source.data(), ~uint64_t{0}, i, out.data());
+              CHECK(out == source);  // a plain area stays what it is, wherever its pixels come from
+              deformer.field(~uint64_t{0}, i, right.data(), down.data());
+              const int32_t farthest = 2 * longest + (ratio ? 4 * side * kTicks : 0);
+              for (size_t p = 0; p < pixels; ++p) CHECK(std::max(std::abs(right[p]), std::abs(down[p])) <= farthest);
+            }
+          }
+  for (const Deformation& wrong :
+       {Deformation{1, 0, kTicks, 0, 1, 0, 0}, Deformation{257, 0, kTicks, 0, 1, 0, 0},
+        Deformation{2, -1, kTicks, 0, 1, 0, 0}, Deformation{2, 0, kTicks - 1, 0, 1, 0, 0},
+        Deformation{2, 0, kTicks, (1 << 18) + 1, 1, 0, 0}, Deformation{2, 0, kTicks, 0, 0, 0, 0},
+        Deformation{2, 0, kTicks, 0, 1, kUnit + 1, 0}, Deformation{2, 0, kTicks, 0, 1, 0, -1}})
+    CHECK(fault_of(wrong) != nullptr);
+}
+
+void test_digits_of_no_strength_are_copies() {
+  const Deformation none{28, 0, 8 * kTicks, 0, 5 * kTicks, 0, 0};
+  Random random(3);
+  std::vector<uint8_t> source(784), out(784);
+  for (auto& pixel : source) pixel = static_cast<uint8_t>(random.below(256));
+  Deformer(none).image(source.data(), 1, 2, out.data());
+  CHECK(out == source);
+}
+
+void test_digit_sources() {
+  for (const uint64_t n : {1, 2, 7, 1797}) {
+    std::vector<std::vector<uint64_t>> passes(3);
+    for (uint64_t i = 0; i < 3 * n; ++i) passes[i / n].push_back(source_of(n, 5, i));
+    for (auto pass : passes) {
+      std::sort(pass.begin(), pass.end());
+      for (uint64_t k = 0; k < n; ++k) CHECK(pass[k] == k);
+    }
+    if (n > 100) CHECK(passes[0] != passes[1] && passes[1] != passes[2]);
+    CHECK(source_of(n, 5, ~uint64_t{0}) < n);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -589,6 +643,9 @@ int main() {
   test_rescale(kernels);
   test_hinge(kernels);
   test_project_subsets(kernels);
+  test_digits_at_their_limits();
+  test_digits_of_no_strength_are_copies();
+  test_digit_sources();
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed ? 1 : 0;
 }

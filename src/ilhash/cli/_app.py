@@ -162,6 +162,23 @@ def list_datasets() -> None:
     _work.list_datasets()
 
 
+@data.command("make")
+def make_dataset(
+    name: Annotated[str, typer.Argument(help="infinite-digits: endless elastic deformations of real digits.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="New directory for X.npy, y.npy and about.json.")],
+    n: Annotated[int, typer.Option("--n", help="Number of images.")],
+    start: Annotated[int, typer.Option(help="Number of the first image.")] = 0,
+    source: Annotated[str, typer.Option(help="What is deformed: mnist, or the bundled digits.")] = "mnist",
+    part: Annotated[str, typer.Option(help="Part of the source: train, test or all.")] = "train",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+) -> None:
+    """Make a slice of an endless dataset: image i depends on the seed and i alone."""
+    if name != "infinite-digits":
+        raise ValueError(f"the dataset to make must be infinite-digits, got {name!r}")
+    _work.make_digits(output, n, start, source=source, part=part, seed=seed, n_threads=jobs)
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the picture.")] = Path("demo-output"),

@@ -14,7 +14,7 @@ from rich.table import Table
 from ilhash import datasets
 from ilhash.cli._screen import progress, say
 
-__all__ = ["encode", "fit", "info", "list_datasets"]
+__all__ = ["encode", "fit", "info", "list_datasets", "make_digits"]
 
 ROWS_PER_BLOCK = 65_536
 
@@ -170,7 +170,7 @@ def list_datasets() -> None:
     for entry in datasets.available():
         table.add_row(
             entry.name,
-            f"{entry.n_rows:,}",
+            "endless" if entry.n_rows is None else f"{entry.n_rows:,}",
             f"{entry.n_features:,}",
             "yes" if entry.labelled else "no",
             "yes" if entry.present else "no",
@@ -180,5 +180,21 @@ def list_datasets() -> None:
     say.print(table)
     say.print(
         f"looked for in {datasets.data_home()} (the environment variable ILHASH_DATA names another folder)",
+        soft_wrap=True,
+    )
+
+
+def make_digits(output: Path, n: int, start: int, *, source: str, part: str, seed: int, n_threads: int) -> None:
+    """Write a slice of the infinite digits."""
+    digits = datasets.InfiniteDigits(source, part=part, seed=seed)
+    begin = time.perf_counter()
+    with progress("making", "images") as move:
+        digits.write(output, n, start, n_threads=n_threads, progress=move)
+    seconds = time.perf_counter() - begin
+    rows, columns = digits.image_shape
+    say.print(
+        f"made {n:,} images of {rows} x {columns} pixels in {seconds:.1f} s; vectors in {output / 'X.npy'}, "
+        f"labels in {output / 'y.npy'}",
+        highlight=False,
         soft_wrap=True,
     )

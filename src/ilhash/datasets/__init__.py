@@ -1,9 +1,10 @@
 """Known datasets, checked byte by byte, and readers for a user's own files.
 
-Two doors::
+Three doors::
 
     load("mnist")          a published dataset from the folder ILHASH_DATA, its SHA-256 verified
     read_matrix("X.npy")   a user's vectors (.npy .npz .csv .parquet .h5); read_vector for the labels
+    InfiniteDigits()       endless deformed digits, any slice of them made on demand
 
 Nothing is downloaded: a missing file says what to put where. The rooms behind the doors::
 
@@ -14,11 +15,23 @@ Nothing is downloaded: a missing file says what to put where. The rooms behind t
     _formats    .npy .npz .parquet .h5 -> array
     _text       .csv .txt -> array
     _matrix     read_matrix, read_vector: one contract over all formats
+    _infinite   InfiniteDigits: image i from (seed, i)
+    _folder     .npy files written in blocks, in a folder that appears whole or not at all
 """
 
 from ._catalogue import DatasetInfo, available, load
 from ._files import data_home
+from ._infinite import InfiniteDigits
 from ._loaders import Dataset
 from ._matrix import read_matrix, read_vector
 
-__all__ = ["Dataset", "DatasetInfo", "available", "data_home", "load", "read_matrix", "read_vector"]
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "InfiniteDigits",
+    "available",
+    "data_home",
+    "load",
+    "read_matrix",
+    "read_vector",
+]

@@ -9,7 +9,7 @@ from pathlib import Path
 from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
 from ._loaders import LOADERS, Dataset, load_digits
-from ._registry import SPECS
+from ._registry import DIGIT_NAMES, SPECS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,8 @@ class DatasetInfo:
 
     Attributes
     ----------
+    n_rows : int or None
+        None for a dataset without end.
     present : bool
         All its files exist; whether they are the right ones is checked by `load`.
     path : pathlib.Path or None
@@ -26,7 +28,7 @@ class DatasetInfo:
 
     name: str
     description: str
-    n_rows: int
+    n_rows: int | None
     n_features: int
     labelled: bool
     present: bool
@@ -50,12 +52,12 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
     Examples
     --------
     >>> [info.name for info in available()]
-    ['digits', 'mnist', 'fashion-mnist', 'cifar10', 'glove-6b-100d']
+    ['digits', 'mnist', 'infinite-digits', 'fashion-mnist', 'cifar10', 'glove-6b-100d']
     """
     home = home_of(data_home)
     infos = []
     for name, spec in SPECS.items():
-        path = home / name if spec.layouts else None
+        path = home / (spec.folder or name) if spec.layouts else None
         infos.append(
             DatasetInfo(
                 name=name,
@@ -71,16 +73,19 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
     return infos
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
+def load(name: str, data_home: str | os.PathLike[str] | None = None, *, n: int | None = None) -> Dataset:
     """Load a known dataset into memory.
 
     Parameters
     ----------
-    name : {"digits", "mnist", "fashion-mnist", "cifar10", "glove-6b-100d"}
-        "digits" comes with scikit-learn; the others are read from files.
+    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "glove-6b-100d"}
+        "digits" comes with scikit-learn; the others are read from files. "infinite-digits" are the first `n` of
+        ``InfiniteDigits("mnist")``.
     data_home : path-like, optional
         Folder that holds a sub-folder `name`; by default the one named by ``ILHASH_DATA``, or
         ``~/.cache/ilhash``.
+    n : int, optional
+        Number of rows of a dataset without end, and of no other.
 
     Returns
     -------
@@ -90,7 +95,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     Raises
     ------
     ValueError
-        The name is unknown, or the SHA-256 of a file is not the expected one.
+        The name is unknown, `n` is missing or superfluous, or the SHA-256 of a file is not the expected one.
     FileNotFoundError
         A file is missing; the message says how to get it.
 
@@ -101,6 +106,23 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> Dataset:
     """
     if name not in SPECS:
         raise ValueError(f"name must be one of {', '.join(map(repr, SPECS))}, got {name!r}")
+    if SPECS[name].n_rows is None:
+        return _beginning(name, n, data_home)
+    if n is not None:
+        raise ValueError(f"n must not be given for the dataset {name!r}, which has an end, got {n}")
     if name == "digits":
         return load_digits(name)
     return LOADERS[name](name, complete_folder(name, SPECS[name], home_of(data_home) / name))
+
+
+def _beginning(name: str, n: int | None, data_home: str | os.PathLike[str] | None) -> Dataset:
+    """Make the first n infinite digits."""
+    from ._infinite import InfiniteDigits  # it loads its source from here
+
+    if n is None:
+        raise ValueError(
+            f"n must be given for the dataset {name!r}, which has no end (see `ilhash data make`), got None"
+        )
+    digits = InfiniteDigits("mnist", data_home=data_home)
+    X, y = digits.images(0, n)
+    return Dataset(name=name, X=X, y=y, image_shape=digits.image_shape, class_names=DIGIT_NAMES)

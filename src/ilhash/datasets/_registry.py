@@ -18,17 +18,22 @@ class Spec:
     layouts : tuple of mappings
         Alternative sets of files that hold the same data; empty for a dataset that needs no file. The
         first is the one a user is asked for.
+    n_rows : int or None
+        None for a dataset without end.
+    folder : str or None
+        Name of the sub-folder, where it is not the name of the dataset.
     source : str
         Completes the sentence "put there ...".
     """
 
     description: str
-    n_rows: int
+    n_rows: int | None
     n_features: int
     labelled: bool
     licence: str
     source: str = ""
     layouts: tuple[Sums, ...] = ()
+    folder: str | None = None
 
 
 DIGIT_NAMES = tuple("0123456789")
@@ -118,6 +123,16 @@ SPECS: Mapping[str, Spec] = {
         source="the four original gzip-compressed idx files of MNIST by Y. LeCun, C. Cortes and C. Burges, "
         "as published at yann.lecun.com/exdb/mnist",
         layouts=(_MNIST,),
+    ),
+    "infinite-digits": Spec(
+        description="elastic deformations of mnist, made on demand",
+        n_rows=None,
+        n_features=784,
+        labelled=True,
+        licence="that of mnist",
+        source="the files of 'mnist'",
+        layouts=(_MNIST,),
+        folder="mnist",
     ),
     "fashion-mnist": Spec(
         description="garments 28x28, grey",

@@ -1,0 +1,315 @@
+"""Endless handwritten digits: image i is an elastic deformation of a real digit, made from (seed, i) alone.
+
+The field of displacements is random arrows on a coarse grid, spread by cubic B-splines, plus a slight rotation, change
+of size and shift (after Simard, Steinkraus and Platt, ICDAR 2003). The kernel (src/core/digits.cpp) computes with whole
+numbers only; here strengths become its whole numbers by additions, multiplications and roundings, which IEEE arithmetic
+defines to the last bit. So the bytes are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ilhash import _core
+
+from ._catalogue import load
+from ._folder import new_folder, write_npy
+
+SIDE = 28  # lengths are given in pixels of an image of this side, whatever the side of the source
+MARGIN = 5.0  # within it, displacements across the border fade to none
+TICKS, UNIT = 1024, 65_536  # the kernel's fractions of a pixel, and of one
+# Mean length of the field for knots uniform in -1 .. 1: each component has variance 1/3 (151/315)^2, where 151/315 is
+# the mean sum of squares of the weights of a cubic B-spline; the mean length of two normal components is sqrt(pi/2) of
+# their deviation.
+MEAN_OF_UNIT_KNOTS = 151 / 315 * math.sqrt(math.pi / 6)
+LIMITS = {"displacement": (0, 5), "smoothness": (4, 28), "rotation": (0, 45), "scale": (0, 0.5), "shift": (0, 8)}
+END = 2**63
+
+IMAGES_PER_TASK = 1_024
+IMAGES_PER_BLOCK = 32_768
+
+
+class InfiniteDigits:
+    """An endless set of handwritten digits, any slice of which can be made anywhere, byte for byte.
+
+    Each pass over the source is a fresh permutation of it, so every source image is used equally often; a new
+    deformation is drawn for every image.
+
+    Parameters
+    ----------
+    source : {"mnist", "digits"}
+        What is deformed: MNIST (28 x 28, values 0 to 255), which must be in the folder of datasets, or the digits
+        bundled with scikit-learn (8 x 8, values 0 to 16).
+    part : {"train", "test", "all"}
+        Part of the source. The bundled digits are not split: all of them are "train".
+    seed : int
+        Another seed gives another endless set.
+    displacement : float
+        Mean length of the elastic displacement, in pixels of a 28 x 28 image (other sides: in proportion), away from
+        the border. Towards it the component across fades to none, so that no digit is pushed out.
+    smoothness : float
+        Distance between the random arrows of the field, in the same pixels; less makes strokes shaky.
+    rotation : float
+        Largest rotation either way, in degrees.
+    scale : float
+        Largest relative change of size either way.
+    shift : float
+        Largest shift either way in each direction, in the same pixels.
+    data_home : path-like, optional
+        As for `load`.
+
+    Examples
+    --------
+    >>> digits = InfiniteDigits("digits", seed=0)
+    >>> X, y = digits[1_000_000:1_000_003]
+    >>> X.shape, X.dtype, y.shape
+    ((3, 64), dtype('uint8'), (3,))
+    >>> bool((X == digits[999_999:1_000_003][0][1:]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        source: str = "mnist",
+        *,
+        part: str = "train",
+        seed: int = 0,
+        displacement: float = 1.25,
+        smoothness: float = 8.0,
+        rotation: float = 10.0,
+        scale: float = 0.1,
+        shift: float = 1.0,
+        data_home: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.source = source
+        self.part = part
+        self.seed = _whole("seed", seed, below=2**64)
+        self.strengths = {
+            name: _strength(name, value)
+            for name, value in (
+                ("displacement", displacement),
+                ("smoothness", smoothness),
+                ("rotation", rotation),
+                ("scale", scale),
+                ("shift", shift),
+            )
+        }
+        images, labels, self._first_row = _load_part(source, part, data_home)
+        self._images = np.ascontiguousarray(images, dtype=np.uint8)
+        self._labels = labels
+        side = math.isqrt(images.shape[1])
+        self.image_shape = (side, side)
+        self._limits = _limits(side, **self.strengths)
+
+    def __repr__(self) -> str:
+        strengths = ", ".join(f"{name}={value:g}" for name, value in self.strengths.items())
+        return f"InfiniteDigits({self.source!r}, part={self.part!r}, seed={self.seed}, {strengths})"
+
+    def __getitem__(self, rows: slice) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Images and labels of ``[start:stop]``."""
+        if not isinstance(rows, slice) or rows.stop is None or rows.step not in (None, 1):
+            raise TypeError(f"an endless set takes slices start:stop, got {rows!r}")
+        return self.images(0 if rows.start is None else rows.start, rows.stop)
+
+    def images(
+        self, start: int, stop: int, *, n_threads: int = 1
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Make the images start, ..., stop - 1.
+
+        Parameters
+        ----------
+        start, stop : int
+            Any numbers from 0 on: image 10**15 takes no longer than image 0.
+        n_threads : int
+            The bytes are the same for any number; -1 for one per core.
+
+        Returns
+        -------
+        X : ndarray of shape (stop - start, 784 or 64), uint8
+        y : ndarray of shape (stop - start,), int64
+            Label of the digit that was deformed.
+        """
+        span = _span(start, stop)
+        X = np.empty((span.stop - span.start, self._images.shape[1]), np.uint8)
+
+        def make(first: int) -> None:
+            rows = X[first : first + IMAGES_PER_TASK]
+            _core.digit_images(self._images, self._limits, self.seed, span.start + first, rows)
+
+        with ThreadPoolExecutor(_threads(n_threads)) as pool:
+            for _ in pool.map(make, range(0, len(X), IMAGES_PER_TASK)):
+                pass
+        return X, self.labels(start, stop)
+
+    def labels(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        """Labels of the images start, ..., stop - 1, without making them."""
+        return self._labels[self._drawn(start, stop)]
+
+    def source_rows(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        """Rows of the source dataset that the images start, ..., stop - 1 are made from."""
+        return self._first_row + self._drawn(start, stop)
+
+    def displacements(self, start: int, stop: int) -> npt.NDArray[np.float32]:
+        """Where the pixels of images start, ..., stop - 1 take their grey from, relative to where they stand.
+
+        Returns
+        -------
+        ndarray of shape (stop - start, 2, side, side), float32
+            Rightwards and downwards, in pixels of the source.
+        """
+        span = _span(start, stop)
+        side, _ = self.image_shape
+        fields = np.empty((span.stop - span.start, 2, side * side), np.int32)
+        _core.digit_fields(self._limits, self.seed, span.start, fields)
+        return fields.reshape(-1, 2, side, side).astype(np.float32) / np.float32(TICKS)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        n: int,
+        start: int = 0,
+        *,
+        n_threads: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Path:
+        """Write n images to a new folder, block by block, so that there may be more than memory holds.
+
+        Parameters
+        ----------
+        path : path-like
+            The folder. It holds ``X.npy`` and ``y.npy`` (open them with ``mmap_mode="r"``) and ``about.json``, and
+            appears when they are complete.
+        n, start : int
+            Images start, ..., start + n - 1.
+        n_threads : int
+            As for `images`.
+        progress : callable, optional
+            Called with the number of images that are written, and n.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Raises
+        ------
+        ValueError
+            Something of that name exists.
+        OSError
+            The disk is full, or the folder cannot be made; nothing is left.
+        """
+        n = _whole("n", n)
+        span = _span(start, _whole("start", start) + n)
+        blocks = [(a, min(a + IMAGES_PER_BLOCK, span.stop)) for a in range(span.start, span.stop, IMAGES_PER_BLOCK)]
+        about = {"source": self.source, "part": self.part, "seed": self.seed, **self.strengths}
+        threads = _threads(n_threads)
+
+        def made() -> Iterator[npt.NDArray[np.uint8]]:
+            for first, last in blocks:
+                yield self.images(first, last, n_threads=threads)[0]
+                if progress is not None:
+                    progress(last - span.start, n)
+
+        with new_folder(Path(path)) as folder:
+            write_npy(folder / "X.npy", "u1", (n, self._images.shape[1]), made())
+            write_npy(folder / "y.npy", "<i8", (n,), (self.labels(*block) for block in blocks))
+            text = json.dumps(about | {"start": span.start, "n": n}, indent=1)
+            (folder / "about.json").write_text(text + "\n")
+        return Path(path)
+
+    def _drawn(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        span = _span(start, stop)
+        return _core.digit_sources(len(self._images), self.seed, span.start, span.stop - span.start)
+
+
+# What the kernel needs ------------------------------------------------------------------------------------
+
+
+def _load_part(
+    source: str, part: str, data_home: str | os.PathLike[str] | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], int]:
+    """Images and labels of a part of the source, and the first of its rows."""
+    parts = {"mnist": ("train", "test", "all"), "digits": ("train", "all")}
+    if source not in parts:
+        raise ValueError(f"source must be one of {', '.join(map(repr, parts))}, got {source!r}")
+    if part not in parts[source]:
+        raise ValueError(f"part must be one of {', '.join(map(repr, parts[source]))} for {source!r}, got {part!r}")
+    data = load(source, data_home)
+    n_train = data.n_train or len(data.X)
+    rows = {"train": slice(0, n_train), "test": slice(n_train, None), "all": slice(0, None)}[part]
+    return data.X[rows], np.asarray(data.y)[rows], rows.start
+
+
+class _Limits(NamedTuple):
+    """The whole numbers of the kernel, in the order of its struct Deformation, which explains them."""
+
+    side: int
+    amplitude: int
+    spacing: int
+    shift: int
+    margin: int
+    tan_half_angle: int
+    scale: int
+
+
+def _limits(
+    side: int, *, displacement: float, smoothness: float, rotation: float, scale: float, shift: float
+) -> _Limits:
+    """Turn strengths into the whole numbers of the kernel."""
+    ticks = TICKS * side / SIDE
+    # tan by its series, good to 1e-4 at 45 degrees: the last bit of math.tan depends on the machine.
+    half = rotation * math.pi / 360
+    square = half * half
+    tangent = half * (1 + square / 3 + square * square * 2 / 15)
+    return _Limits(
+        side=side,
+        amplitude=round(displacement / MEAN_OF_UNIT_KNOTS * ticks),
+        spacing=round(smoothness * ticks),
+        shift=round(shift * ticks),
+        margin=round(MARGIN * ticks),
+        tan_half_angle=round(tangent * UNIT),
+        scale=round(scale * UNIT),
+    )
+
+
+# What a person may get wrong ------------------------------------------------------------------------------
+
+
+def _strength(name: str, value: Any) -> float:
+    low, high = LIMITS[name]
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not (number and low <= value <= high):
+        raise ValueError(f"{name} must be a number from {low} to {high}, got {value!r}")
+    return float(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _whole(name: str, value: Any, below: int = END) -> int:
+    if not (_is_whole(value) and 0 <= value < below):
+        raise ValueError(f"{name} must be a whole number from 0 to 2**{below.bit_length() - 1} - 1, got {value!r}")
+    return int(value)
+
+
+def _span(start: int, stop: int) -> range:
+    span = range(_whole("start", start), _whole("stop", stop))
+    if span.start > span.stop:
+        raise ValueError(f"stop must not be less than start, got start {start} and stop {stop}")
+    return span
+
+
+def _threads(n_threads: Any) -> int:
+    if not (_is_whole(n_threads) and (n_threads >= 1 or n_threads == -1)):
+        raise ValueError(f"n_threads must be a whole number from 1 on, or -1 for one per core, got {n_threads!r}")
+    return int(n_threads) if n_threads > 0 else os.cpu_count() or 1
