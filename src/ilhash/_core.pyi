@@ -137,6 +137,7 @@ def distance_histograms(
     n_threads: int,
     counts: NDArray[np.int64],
     hits: NDArray[np.int64],
+) -> None: ...
 def digit_sources(n: int, seed: int, start: int, count: int) -> NDArray[np.int64]: ...
 def digit_images(
     sources: NDArray[np.uint8],
