@@ -31,9 +31,12 @@ from ilhash.functions import (
     ClassifierLearner,
     Encoder,
     HashFunction,
+    KernelExpansions,
     KernelLearner,
     Learner,
     LinearLearner,
+    in_one_kernel,
+    padded_weights,
     share_common_basis,
 )
 from ilhash.parallel import run
@@ -386,6 +389,16 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray([f"ilh_byte{i}" for i in range(width)], dtype=object)
 
     # -------------------------------------------------------------------------------------------- parts
+
+    def weights(self) -> NDArray[np.float32]:
+        """Return the weights of linear functions, (n_bits, D), zero where a function does not look; without biases."""
+        check_is_fitted(self)
+        return padded_weights(self.functions_, self.n_features_in_)
+
+    def kernel_expansions(self) -> KernelExpansions:
+        """Return coefficients and centres of kernel functions, and s: what evaluation.kernel_dot_products takes."""
+        check_is_fitted(self)
+        return in_one_kernel(self.functions_)
 
     def __getitem__(self, which: Any) -> ILH:
         """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""

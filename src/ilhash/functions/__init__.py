@@ -4,8 +4,15 @@ from ilhash.functions._arrays import functions_from_arrays, functions_to_arrays
 from ilhash.functions._base import Fitted, HashFunction, Learner
 from ilhash.functions._classifier import ClassifierFunction, ClassifierLearner
 from ilhash.functions._encoder import Encoder
-from ilhash.functions._kernel import KernelFunction, KernelLearner, RadialBasis, share_common_basis
-from ilhash.functions._linear import LinearFunction, LinearLearner
+from ilhash.functions._kernel import (
+    KernelExpansions,
+    KernelFunction,
+    KernelLearner,
+    RadialBasis,
+    in_one_kernel,
+    share_common_basis,
+)
+from ilhash.functions._linear import LinearFunction, LinearLearner, padded_weights
 from ilhash.functions._trees import TreeFunction
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "Encoder",
     "Fitted",
     "HashFunction",
+    "KernelExpansions",
     "KernelFunction",
     "KernelLearner",
     "Learner",
@@ -23,5 +31,7 @@ __all__ = [
     "TreeFunction",
     "functions_from_arrays",
     "functions_to_arrays",
+    "in_one_kernel",
+    "padded_weights",
     "share_common_basis",
 ]

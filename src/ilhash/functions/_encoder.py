@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash.functions._base import HashFunction
 from ilhash.functions._kernel import KernelFunction
-from ilhash.functions._linear import LinearFunction
+from ilhash.functions._linear import LinearFunction, padded_weights
 
 __all__ = ["GATHER_BELOW", "Encoder"]
 
@@ -75,9 +75,7 @@ def _stack(functions: list[HashFunction], n_features: int) -> Callable[[Chunk], 
 
 
 def _product(functions: list[LinearFunction], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
-    weights = np.zeros((n_features, len(functions)), np.float32)
-    for column, function in enumerate(functions):
-        weights[slice(None) if function.features is None else function.features, column] = function.weights
+    weights = np.ascontiguousarray(padded_weights(functions, n_features).T)
     bias = np.array([function.bias for function in functions], np.float32)
 
     def margins(chunk: Chunk) -> NDArray[np.float32]:

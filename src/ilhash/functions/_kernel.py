@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +14,11 @@ from ilhash.functions._base import Fitted, HashFunction, Margins, standardisatio
 from ilhash.functions._svm import fit_squared_hinge
 from ilhash.vectors import Rows
 
-__all__ = ["KernelFunction", "KernelLearner", "RadialBasis", "share_common_basis"]
+__all__ = ["KernelExpansions", "KernelFunction", "KernelLearner", "RadialBasis", "in_one_kernel", "share_common_basis"]
+
+
+Array = NDArray[np.float32]
+KernelExpansions = tuple[Array | list[Array], Array | list[Array], float]  # coefficients, centres, width
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +139,33 @@ def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
         replace(f, basis=first) if first is not None and isinstance(f, KernelFunction) and f.basis.common else f
         for f in functions
     ]
+
+
+def in_one_kernel(functions: Sequence[HashFunction]) -> KernelExpansions:
+    """Return coefficients and centres of kernel functions, and the width s of one kernel exp(-|x - c|^2 / s) for all.
+
+    With a common basis these are arrays (b, m) and (m, d), else lists of one array per function. Functions with private
+    centres have scales and widths of their own, estimated from their own points; they are put under the mean scale and
+    width, which is exact where these agree.
+    """
+    own: list[KernelFunction] = []
+    for bit, function in enumerate(functions):
+        if not isinstance(function, KernelFunction):
+            raise ValueError(f"all functions must be kernel functions, got bit {bit} of kind {function.kind!r}")
+        own.append(function)
+    bases, weights = [function.basis for function in own], [function.weights for function in own]
+    if all(basis is bases[0] for basis in bases):
+        return np.stack(weights), bases[0].centers, bases[0].width
+    if any(not np.array_equal(_columns(basis), _columns(bases[0])) for basis in bases):
+        raise ValueError("kernel functions must see the same features to share a kernel, got different feature subsets")
+    factor = np.mean([basis.factor for basis in bases], axis=0)
+    # A feature that was constant among a bit's points has factor 0: its centres are at the origin there, and stay so.
+    centers = [
+        basis.centers * np.divide(factor, basis.factor, out=np.zeros_like(factor), where=basis.factor > 0)
+        for basis in bases
+    ]
+    return weights, centers, float(np.mean([basis.width for basis in bases]))
+
+
+def _columns(basis: RadialBasis) -> NDArray[np.int32]:
+    return np.arange(len(basis.factor), dtype=np.int32) if basis.features is None else basis.features

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.functions._base import Fitted, Margins, standardisation
+from ilhash.functions._base import Fitted, HashFunction, Margins, standardisation
 from ilhash.functions._svm import fit_squared_hinge
 from ilhash.vectors import Rows
 
-__all__ = ["LinearFunction", "LinearLearner"]
+__all__ = ["LinearFunction", "LinearLearner", "padded_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,16 @@ class LinearFunction:
         """Return the margin of every row."""
         own = X if self.features is None else X[:, self.features]
         return np.asarray(own @ self.weights + self.bias, dtype=np.float32)
+
+
+def padded_weights(functions: Sequence[HashFunction], n_features: int) -> NDArray[np.float32]:
+    """Return one row of weights per function, with zeros for the features it does not see; biases are left out."""
+    out = np.zeros((len(functions), n_features), np.float32)
+    for row, function in enumerate(functions):
+        if not isinstance(function, LinearFunction):
+            raise ValueError(f"all functions must be linear to have weights, got bit {row} of kind {function.kind!r}")
+        out[row, slice(None) if function.features is None else function.features] = function.weights
+    return out
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,265 @@
+"""Protocols: everything that must be fixed before numbers can be compared, with a hash to print beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash.evaluation._checks import check_whole
+from ilhash.evaluation._labels import label_codes
+from ilhash.evaluation._measures import Ties, check_empty, check_ties
+from ilhash.evaluation._relevance import Relevance, by_label, by_neighbours, by_shared_labels
+from ilhash.evaluation._report import Evaluation, evaluate
+
+__all__ = ["Protocol", "Split", "UnseenClasses", "UnseenSplit"]
+
+FORMAT = 1  # of the hash: raise it when the same fields come to mean another split or measure
+_RELEVANCE = ("labels", "shared labels", "neighbours")
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row numbers, ascending.
+
+    Attributes
+    ----------
+    base : what is searched
+    queries : what is searched for; never in the base
+    train : what may be learned from; never a query
+    """
+
+    base: Rows
+    queries: Rows
+    train: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class UnseenSplit:
+    """Training on seen classes; retrieval among unseen ones, and among seen ones for comparison.
+
+    Attributes
+    ----------
+    unseen : queries and base of held-out classes; ``train`` holds none of these
+    seen : queries and base of the other classes; ``train`` is a part of this base
+    held_out : the labels of the held-out classes
+    """
+
+    unseen: Split
+    seen: Split
+    held_out: tuple[Any, ...]
+
+    @property
+    def train(self) -> Rows:
+        """What may be learned from."""
+        return self.seen.train
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What both protocols fix, their hash, and the measures they ask for."""
+
+    n_queries: int
+    k: int | Sequence[int]
+    n_train: int | None = None
+    relevance: str = "labels"
+    ties: Ties = "expected"
+    radius: int = 2
+    empty: int | str = 0
+    seed: int = 0
+    n_neighbours: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ties(self.ties)
+        check_empty(self.empty)
+        if self.relevance not in _RELEVANCE:
+            raise ValueError(f"relevance must be one of {', '.join(map(repr, _RELEVANCE))}, got {self.relevance!r}")
+        if (self.n_neighbours is not None) != (self.relevance == "neighbours"):
+            raise ValueError(
+                "n_neighbours must be given with relevance='neighbours' and only with it, got "
+                f"{self.n_neighbours!r} with {self.relevance!r}"
+            )
+        # Plain numbers, so that equal protocols have equal hashes whatever they were written with.
+        self._set("k", tuple(check_whole("k", entry, 1) for entry in np.atleast_1d(np.asarray(self.k)).tolist()))
+        if not self.ks:
+            raise ValueError("k must hold at least one number of neighbours, got none")
+        self._set("empty", "skip" if self.empty == "skip" else 0)
+        for name, least in (("n_queries", 1), ("n_train", 1), ("radius", 0), ("seed", 0), ("n_neighbours", 1)):
+            if getattr(self, name) is not None or name not in ("n_train", "n_neighbours"):
+                self._set(name, check_whole(name, getattr(self, name), least))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # a frozen dataclass, while it is made
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The numbers of neighbours."""
+        return tuple(np.atleast_1d(np.asarray(self.k)).tolist())
+
+    @property
+    def hash(self) -> str:
+        """The first 12 hexadecimal digits of the SHA-256 of all fields: equal protocols, equal hash, everywhere."""
+        stated = {"format": FORMAT, "protocol": type(self).__name__, **asdict(self)}
+        text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
+
+    def evaluate(
+        self,
+        base_codes: Any,
+        base_truth: Any,
+        query_codes: Any,
+        query_truth: Any,
+        *,
+        n_bits: int | None = None,
+        n_threads: int = 1,
+    ) -> Evaluation:
+        """Measure as the protocol says; the truth is labels, or vectors for relevance "neighbours"."""
+        return evaluate(
+            base_codes,
+            None,
+            query_codes,
+            None,
+            ks=self.ks,
+            radius=self.radius,
+            n_bits=n_bits,
+            n_threads=n_threads,
+            ties=self.ties,
+            empty=self.empty,
+            relevance=self._relevance(base_truth, query_truth),
+            protocol_hash=self.hash,
+        )
+
+    def _relevance(self, base_truth: Any, query_truth: Any) -> Relevance:
+        if self.relevance == "labels":
+            return by_label(base_truth, query_truth)
+        if self.relevance == "shared labels":
+            return by_shared_labels(base_truth, query_truth)
+        return by_neighbours(base_truth, query_truth, self.n_neighbours or 0)
+
+    def _permuted(self, rows: Rows, stream: int) -> Rows:
+        """Rows in a seeded order: the core's permutation, which is fixed for ever, as NumPy's is not."""
+        seed = int(np.random.SeedSequence([self.seed, stream]).generate_state(1, np.uint64)[0])
+        return rows[_core.permuted(len(rows), seed, 0, len(rows))]
+
+    def _cut(self, order: Rows, what: str) -> tuple[Rows, Rows]:
+        """Take queries from the front and the rest as base, both still in random order."""
+        wanted = self.n_queries + max(self.ks)
+        if len(order) < wanted:
+            raise ValueError(f"there must be at least n_queries + max(k) = {wanted} {what}, got {len(order)}")
+        return order[: self.n_queries], order[self.n_queries :]
+
+    def _train(self, base: Rows) -> Rows:
+        wanted = len(base) if self.n_train is None else self.n_train
+        if wanted > len(base):
+            raise ValueError(f"n_train must be at most the {len(base)} points of the base, got {wanted}")
+        return base[:wanted]
+
+
+@dataclass(frozen=True)
+class Protocol(_Rules):
+    """A retrieval protocol: random queries, the rest as base, training on the base or a part of it.
+
+    Parameters
+    ----------
+    n_queries : number of queries
+    k : numbers of neighbours that are looked at
+    n_train : points to learn from, a random part of the base; None: all of it
+    relevance : "labels" (equal ones), "shared labels", or "neighbours" (the nearest in Euclidean space)
+    ties : "expected", "optimistic" or "pessimistic"
+    radius, empty : of the Hamming ball, and what an empty one counts for precision: 0 or "skip"
+    seed : of the draws
+    n_neighbours : how many are relevant under "neighbours"
+
+    Examples
+    --------
+    >>> protocol = Protocol(n_queries=2, k=(1, 3), seed=7)
+    >>> split = protocol.split(6)
+    >>> len(split.base), len(split.queries), sorted([*split.base, *split.queries]) == list(range(6))
+    (4, 2, True)
+    >>> len(protocol.hash)
+    12
+    """
+
+    def split(self, data: Any) -> Split:
+        """Draw queries, base and training points.
+
+        Parameters
+        ----------
+        data : the number of points, or anything that has a length: labels, vectors
+        """
+        queries, base = self._cut(self._permuted(np.arange(_size(data)), 0), "points")
+        return _split(base, queries, self._train(base))
+
+
+@dataclass(frozen=True)
+class UnseenClasses(_Rules):
+    """A protocol that shows whether learning carries over: trained on some classes, queried and searched on others.
+
+    ``n_queries`` are drawn among the held-out classes, and as many among the seen ones for comparison; each base is
+    the rest of these classes. Other parameters as in :class:`Protocol`.
+
+    Parameters
+    ----------
+    held_out : a number of classes, drawn with the seed, or a list of their labels
+
+    Examples
+    --------
+    >>> labels = np.repeat(["cat", "dog", "cow"], 10)
+    >>> split = UnseenClasses(n_queries=2, k=5, held_out=["cow"]).split(labels)
+    >>> set(labels[split.unseen.base].tolist()), sorted(set(labels[split.train].tolist()))
+    ({'cow'}, ['cat', 'dog'])
+    """
+
+    held_out: int | Sequence[Any] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.held_out, int | np.integer):
+            self._set("held_out", check_whole("held_out", self.held_out, 1))
+        elif isinstance(self.held_out, str | bytes) or len(self.held_out) == 0:
+            raise ValueError(f"held_out must be a number or a list of labels, got {self.held_out!r}")
+        else:
+            self._set("held_out", tuple(np.unique(label_codes(self.held_out, "held_out")).tolist()))
+
+    def split(self, labels: Any) -> UnseenSplit:
+        """Draw classes, queries, bases and training points, given one label per point."""
+        labels = label_codes(labels, "labels")
+        held_out = self._classes(np.unique(labels))
+        unseen = np.isin(labels, held_out)
+        queries, base = self._cut(self._permuted(np.flatnonzero(unseen), 0), "points of held-out classes")
+        seen_queries, seen_base = self._cut(self._permuted(np.flatnonzero(~unseen), 1), "points of seen classes")
+        train = self._train(seen_base)
+        return UnseenSplit(
+            _split(base, queries, train), _split(seen_base, seen_queries, train), tuple(held_out.tolist())
+        )
+
+    def _classes(self, classes: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(self.held_out, int):
+            if self.held_out >= len(classes):
+                raise ValueError(f"held_out must leave a class to learn from, got {self.held_out} of {len(classes)}")
+            return np.sort(classes[self._permuted(np.arange(len(classes)), 2)[: self.held_out]])
+        chosen = np.asarray(self.held_out)
+        unknown = [label for label in chosen.tolist() if label not in set(classes.tolist())]
+        if unknown:
+            raise ValueError(f"held_out must be labels of the data, got {len(unknown)} others such as {unknown[0]!r}")
+        if len(chosen) == len(classes):
+            raise ValueError(f"held_out must leave a class to learn from, got all {len(classes)}")
+        return chosen
+
+
+def _size(data: Any) -> int:
+    if isinstance(data, int | np.integer):
+        return int(data)
+    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def _split(base: Rows, queries: Rows, train: Rows) -> Split:
+    return Split(np.sort(base), np.sort(queries), np.sort(train))

@@ -1,0 +1,236 @@
+"""Everything about one retrieval in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilhash import codes
+from ilhash.evaluation._codes_statistics import CodeStatistics, code_statistics
+from ilhash.evaluation._histograms import distance_histograms
+from ilhash.evaluation._measures import TIES, Histograms, Ties, check_empty, check_ties, mean_defined
+from ilhash.evaluation._relevance import Relevance, relevance_from_labels
+
+__all__ = ["Evaluation", "Scores", "WithinRadius", "evaluate"]
+
+
+@dataclass(frozen=True)
+class WithinRadius:
+    """Means over queries of what is within a Hamming radius.
+
+    Attributes
+    ----------
+    radius : the largest distance that is still a result
+    precision : mean over queries, an empty result counted as ``empty`` says (NaN if all were skipped)
+    recall : mean over the queries that have a relevant item (NaN if none has)
+    empty_share : share of the queries whose result is empty
+    empty : 0, or "skip"
+    """
+
+    radius: int
+    precision: float
+    recall: float
+    empty_share: float
+    empty: int | str
+
+    @classmethod
+    def of(cls, found: Histograms, radius: int, empty: int | str) -> WithinRadius:
+        """Measure one radius."""
+        if np.ndim(radius):
+            raise ValueError(f"radius must be one number here, got {radius!r}")
+        return cls(
+            radius=radius,
+            precision=float(mean_defined(found.precision_within(radius, empty))[0]),
+            recall=float(mean_defined(found.recall_within(radius))[0]),
+            empty_share=float(found.empty_within(radius).mean()),
+            empty=empty,
+        )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Means over queries under one rule for ties; recall and mAP over the queries that have a relevant item.
+
+    Attributes
+    ----------
+    precision, recall, map_at : value by k
+    map : mean average precision of the whole ranking
+    """
+
+    precision: dict[int, float]
+    recall: dict[int, float]
+    map_at: dict[int, float]
+    map: float
+
+    @classmethod
+    def of(cls, found: Histograms, ks: Sequence[int], ties: Ties) -> Scores:
+        """Measure at every k."""
+        precision = mean_defined(found.precision_at_k(ks, ties)).tolist()
+        recall = mean_defined(found.recall_at_k(ks, ties)).tolist()
+        return cls(
+            precision=dict(zip(ks, precision, strict=True)),
+            recall=dict(zip(ks, recall, strict=True)),
+            map_at={k: float(mean_defined(found.average_precision(k, ties))) for k in ks},
+            map=float(mean_defined(found.average_precision(None, ties))),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What :func:`evaluate` found; ``print`` it, or take ``to_dict()`` for JSON.
+
+    Attributes
+    ----------
+    n_base, n_queries, n_bits : sizes
+    n_without_relevant : queries without any relevant base item: out of recall and mAP, precision 0
+    expected, pessimistic, optimistic : scores under each rule for ties
+    ties : the rule whose scores ``precision``, ``recall``, ``map`` and ``map_at`` are
+    within : precision and recall within a radius, and the share of empty results
+    codes : statistics of the base codes
+    protocol_hash : which protocol this was measured under, if one was stated
+    """
+
+    n_base: int
+    n_queries: int
+    n_bits: int
+    n_without_relevant: int
+    expected: Scores
+    pessimistic: Scores
+    optimistic: Scores
+    ties: Ties
+    within: WithinRadius
+    codes: CodeStatistics
+    protocol_hash: str | None = None
+
+    @property
+    def scores(self) -> Scores:
+        """Scores under the rule ``ties``."""
+        scores: Scores = getattr(self, self.ties)
+        return scores
+
+    @property
+    def precision(self) -> dict[int, float]:
+        """Precision by k."""
+        return self.scores.precision
+
+    @property
+    def recall(self) -> dict[int, float]:
+        """Recall by k."""
+        return self.scores.recall
+
+    @property
+    def map(self) -> float:
+        """Mean average precision of the whole ranking."""
+        return self.scores.map
+
+    @property
+    def map_at(self) -> dict[int, float]:
+        """Mean average precision by k."""
+        return self.scores.map_at
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and dictionaries, for JSON; what is undefined is None."""
+        parts = {name: vars(getattr(self, name)) for name in (*TIES, "within")}
+        plain: dict[str, Any] = _plain({**vars(self), **parts, "codes": self.codes.to_dict()})
+        return plain
+
+    def __str__(self) -> str:
+        skipped = "left out of" if self.within.empty == "skip" else "0 in"
+        stated = self.protocol_hash or "not stated"
+        balance, entropy = self.codes.bit_balance, self.codes.bit_entropy
+        return "\n".join(
+            [
+                f"{self.n_queries:,} queries, {self.n_base:,} base items, {self.n_bits} bits; protocol {stated}",
+                f"{'':<16}{self.ties:<13}[pessimistic, optimistic]",
+                *self._rows(),
+                f"within radius {self.within.radius}: precision {self.within.precision:.4f}, recall "
+                f"{self.within.recall:.4f}, empty {self.within.empty_share:.1%} ({skipped} precision)",
+                f"queries without a relevant item: {self.n_without_relevant:,} (left out of recall and mAP)",
+                f"codes: {self.codes.n_distinct:,} distinct, the 10 commonest cover {self.codes.top10_share:.1%}, "
+                f"entropy {self.codes.code_entropy:.2f} bits",
+                f"bits: share of ones {balance.min():.3f} to {balance.max():.3f}, mean entropy {entropy.mean():.3f}",
+            ]
+        )
+
+    def _rows(self) -> list[str]:
+        def row(name: str, values: list[float]) -> str:
+            return f"{name:<16}{values[0]:<13.4f}[{values[1]:.4f}, {values[2]:.4f}]"
+
+        shown = (self.scores, self.pessimistic, self.optimistic)
+        rows = []
+        for name, field in (("precision", "precision"), ("recall", "recall"), ("mAP", "map_at")):
+            rows += [row(f"{name}@{k}", [getattr(s, field)[k] for s in shown]) for k in self.precision]
+        return [*rows, row("mAP", [s.map for s in shown])]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def evaluate(
+    base_codes: Any,
+    base_labels: Any,
+    query_codes: Any,
+    query_labels: Any,
+    *,
+    ks: int | Sequence[int] = (10, 100),
+    radius: int = 2,
+    n_bits: int | None = None,
+    n_threads: int = 1,
+    ties: Ties = "expected",
+    empty: int | str = 0,
+    relevance: Relevance | None = None,
+    protocol_hash: str | None = None,
+) -> Evaluation:
+    """Measure a retrieval in every way at once; the distances are computed once.
+
+    Parameters
+    ----------
+    base_codes, query_codes : packed codes, uint8 (n, ceil(n_bits / 8)) and (n_queries, ceil(n_bits / 8))
+    base_labels, query_labels : one label each, equal ones being relevant; or several each (an indicator matrix, dense
+        or sparse, or a sequence of sets), a shared one being enough; None with ``relevance``
+    ks : numbers of neighbours for precision, recall and mAP at k
+    radius : of the Hamming ball
+    n_bits : bits of a code; None: all bits of every byte
+    n_threads : threads that share the queries
+    ties : the rule whose scores are the headline; the others stand beside it
+    empty : what an empty ball counts for precision: 0, or "skip" to leave it out
+    relevance : instead of labels, such as :func:`by_neighbours`
+    protocol_hash : the hash of the protocol that chose all this; :meth:`Protocol.evaluate` fills it in
+
+    Examples
+    --------
+    >>> base, queries = np.array([[0], [1], [1]], np.uint8), np.array([[0]], np.uint8)
+    >>> result = evaluate(base, [7, 7, 8], queries, [7], ks=2, n_bits=8)
+    >>> result.precision[2], result.pessimistic.precision[2], result.optimistic.precision[2]
+    (0.75, 0.5, 1.0)
+    """
+    check_ties(ties)
+    check_empty(empty)
+    if relevance is None:
+        relevance = relevance_from_labels(base_labels, query_labels)
+    elif base_labels is not None or query_labels is not None:
+        raise ValueError("base_labels and query_labels must be None where relevance is given, got both")
+    base = codes.check(base_codes, n_bits, "base_codes")
+    if len(base) == 0:
+        raise ValueError("base_codes must have rows to be searched, got none")
+    found = distance_histograms(base, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
+    chosen = np.atleast_1d(np.asarray(ks)).tolist()
+    return Evaluation(
+        n_base=found.n_base,
+        n_queries=found.n_queries,
+        n_bits=found.n_bits,
+        n_without_relevant=int(np.count_nonzero(found.n_relevant == 0)),
+        expected=Scores.of(found, chosen, "expected"),
+        pessimistic=Scores.of(found, chosen, "pessimistic"),
+        optimistic=Scores.of(found, chosen, "optimistic"),
+        ties=ties,
+        within=WithinRadius.of(found, radius, empty),
+        codes=code_statistics(base, n_bits),
+        protocol_hash=protocol_hash,
+    )
