@@ -149,8 +149,8 @@ def building() -> None:
     calls = {"build": lambda: HammingIndex(base, n_bits=n_bits), "scan": lambda: index.search(queries, 10)}
     times = medians(calls)
     print(
-        f"\nbuilding {n:,} x {n_bits} bits: {1e3 * times['build']:.0f} ms, as long as {times['build'] / times['scan']:.1f} "
-        f"scans for {N_QUERIES} queries ({1e3 * times['scan']:.0f} ms each)"
+        f"\nbuilding {n:,} x {n_bits} bits: {1e3 * times['build']:.0f} ms, as long as "
+        f"{times['build'] / times['scan']:.1f} scans for {N_QUERIES} queries ({1e3 * times['scan']:.0f} ms each)"
     )
 
 

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash import _core
+
 __all__ = [
     "bytes_per_code",
     "check",
@@ -37,6 +39,7 @@ __all__ = [
     "to_int8_view",
     "to_lsb_first",
     "to_text",
+    "to_tiles",
     "unpack",
 ]
 
@@ -202,6 +205,24 @@ def from_int8_view(codes: NDArray[np.int8], n_bits: int) -> Codes:
 
 
 # -------------------------------------------------------------------------------------------- text
+
+
+def to_tiles(codes: Codes, rows: NDArray[Any] | None = None) -> Codes:
+    """Return codes, or the rows of them that are named, as the scan of the core wants them.
+
+    Tiles of 64 codes, byte j of all 64 together: (ceil(n / 64), bytes, 64); the last tile is filled up with zeros.
+
+    Examples
+    --------
+    >>> to_tiles(np.array([[1, 2], [3, 4]], np.uint8))[0, :, :3]
+    array([[1, 3, 0],
+           [2, 4, 0]], dtype=uint8)
+    """
+    codes = np.ascontiguousarray(codes)
+    n = len(codes) if rows is None else len(rows)
+    tiles = np.empty((-(-n // 64), codes.shape[1], 64), np.uint8)
+    _core.to_tiles(codes, rows if rows is None else rows.astype(np.uint32), tiles)
+    return tiles
 
 
 def to_hex(codes: Codes, n_bits: int) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash import codes
-from ilhash.evaluation._histograms import as_words
+from ilhash import _core, codes
 
 __all__ = ["CodeStatistics", "code_statistics"]
 
@@ -53,7 +52,7 @@ def code_statistics(packed: Any, n_bits: int | None = None) -> CodeStatistics:
     packed = codes.check(packed, n_bits)
     if len(packed) == 0:
         raise ValueError("codes must have rows to be described, got none")
-    repeats = np.sort(_repeats(as_words(packed)))[::-1]
+    repeats = np.sort(_repeats(packed))[::-1]
     ones = np.zeros(8 * packed.shape[1], np.int64)
     for first in range(0, len(packed), _BLOCK_ROWS):
         ones += np.unpackbits(packed[first : first + _BLOCK_ROWS], axis=1).sum(axis=0, dtype=np.int64)
@@ -68,11 +67,10 @@ def code_statistics(packed: Any, n_bits: int | None = None) -> CodeStatistics:
     )
 
 
-def _repeats(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _repeats(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
     """How often each distinct row occurs."""
-    ranked = words[np.lexsort(words.T)]
-    changes = np.flatnonzero((ranked[1:] != ranked[:-1]).any(axis=1)) + 1
-    return np.diff(changes, prepend=0, append=len(words))
+    first_rows, offsets, _ = _core.group_codes(np.ascontiguousarray(packed))
+    return np.diff(offsets.astype(np.int64)) if len(offsets) else np.ones(len(first_rows), np.int64)
 
 
 def _surprise(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash import codes
+from ilhash import _core, codes
 from ilhash.evaluation._checks import check_whole
 from ilhash.evaluation._measures import Histograms
-from ilhash.evaluation._relevance import Relevance
+from ilhash.evaluation._relevance import EqualLabels, Relevance
 
-__all__ = ["as_words", "count_with_numpy", "distance_histograms", "hamming_distances"]
+__all__ = ["distance_histograms", "hamming_distances"]
 
-_BLOCK = 4 << 20  # distances held at a time
+Codes = NDArray[np.uint8]
 
 
-def as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
+def _as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return codes as rows of 64-bit words, padded with zeros: fewer steps, and the same distances and order."""
     n, width = packed.shape
     words = np.zeros((n, -(-width // 8)), np.uint64)
@@ -38,7 +37,7 @@ def hamming_distances(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.
     a, b = codes.check(a, None, "a"), codes.check(b, None, "b")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"b must have the width of a, got {b.shape[1]} and {a.shape[1]} bytes")
-    return _distances(as_words(a), as_words(b))
+    return _distances(_as_words(a), _as_words(b))
 
 
 def _distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -81,25 +80,33 @@ def distance_histograms(
     _match(len(base), relevance.n_base, "base_codes")
     _match(len(queries), relevance.n_queries, "query_codes")
     check_whole("n_threads", n_threads, 1)
-    return Histograms(*count_with_numpy(base, queries, relevance, bits, n_threads))
+    return Histograms(*_count(base, queries, relevance, bits, n_threads))
 
 
-def count_with_numpy(
-    base: NDArray[np.uint8], queries: NDArray[np.uint8], relevance: Relevance, n_bits: int, n_threads: int
+def _count(
+    base: Codes, queries: Codes, relevance: Relevance, n_bits: int, n_threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count in the obvious way: all distances of a query, then all of its relevant rows."""
+    """Count in the core; where relevant rows are not one interval of the sorted base, they are counted one by one."""
     counts, hits = (np.zeros((len(queries), n_bits + 1), np.int64) for _ in range(2))
-    base_words, query_words = as_words(base), as_words(queries)
-    step = max(1, _BLOCK // max(1, len(base)))
-
-    def count(first: int) -> None:
-        for query, row in enumerate(_distances(query_words[first : first + step], base_words), start=first):
-            counts[query] = np.bincount(row, minlength=n_bits + 1)
-            hits[query] = np.bincount(row[relevance.rows(query)], minlength=n_bits + 1)
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(count, range(0, len(queries), step)))
+    if isinstance(relevance, EqualLabels):
+        tiles = codes.to_tiles(base, relevance.order)
+        begin, end = relevance.begin, relevance.end
+    else:
+        tiles = codes.to_tiles(base)
+        begin = end = np.zeros(len(queries), np.int64)
+    queries = np.ascontiguousarray(queries)
+    _core.distance_histograms(tiles, len(base), n_bits, queries, begin, end, n_threads, counts, hits)
+    if not isinstance(relevance, EqualLabels):
+        _count_listed(_as_words(base), _as_words(queries), relevance, hits)
     return counts, hits
+
+
+def _count_listed(
+    base: NDArray[np.uint64], queries: NDArray[np.uint64], relevance: Relevance, hits: NDArray[np.int64]
+) -> None:
+    for query in range(len(queries)):
+        distances = _distances(queries[query : query + 1], base[relevance.rows(query)])[0]
+        hits[query] = np.bincount(distances, minlength=hits.shape[1])
 
 
 def _match(got: int, wanted: int, name: str) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash import codes as packed
 from ilhash.search._ids import Ids, IntIds, Rows, StrIds, ids_from_arrays
 
-__all__ = ["Found", "Segment", "tiles_of"]
+__all__ = ["Found", "Segment"]
 
-TILE = 64
 GATHER_BELOW = 0.05  # share of allowed items below which their codes are taken out rather than all looked at
 
 
@@ -45,14 +45,6 @@ class Postings(NamedTuple):
         keep = alive[self.rows]
         before = np.concatenate([[0], np.cumsum(keep)]).astype(np.uint32)
         return Postings(before[self.offsets], self.rows[keep], ordered=False)
-
-
-def tiles_of(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None = None) -> NDArray[np.uint8]:
-    """Return codes (or some rows of them) in tiles of 64, as the scan wants them."""
-    n = len(codes) if rows is None else len(rows)
-    tiles = np.empty((-(-n // TILE), codes.shape[1], TILE), np.uint8)
-    _core.to_tiles(codes, rows, tiles)
-    return tiles
 
 
 class Segment:
@@ -83,9 +75,9 @@ class Segment:
         first_rows, offsets, rows = _core.group_codes(codes)
         arrays = sorted_ids.to_arrays()  # the first array has one entry per row
         if len(rows):
-            arrays |= {"tiles": tiles_of(codes, first_rows), "offsets": offsets, "rows": rows}
+            arrays |= {"tiles": packed.to_tiles(codes, first_rows), "offsets": offsets, "rows": rows}
         else:
-            arrays |= {"tiles": tiles_of(codes)}
+            arrays |= {"tiles": packed.to_tiles(codes)}
         if margins is not None:
             arrays["margins"] = margins
         return cls(n_bits, len(codes), arrays, sorted_ids.kind)
