@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ilhash.cli import _work
+from ilhash.cli import _retrieval, _work
 from ilhash.cli._screen import errors, say
 
 __all__ = ["app", "main"]
@@ -154,6 +154,76 @@ def encode(
 def info(model: Annotated[Path, typer.Argument(help="Directory of the model.")]) -> None:
     """Tell what a model is and how its bits were trained."""
     _work.info(model)
+
+
+@app.command()
+def index(
+    codes: Annotated[Path, typer.Argument(help="Packed codes, .npy (what `ilhash encode` writes).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the index.")],
+    bits: Annotated[int | None, typer.Option(help="Bits per code, where no .json beside the codes says it.")] = None,
+    ids: Annotated[
+        str | None, typer.Option(help="Ids: whole numbers (.npy, .csv), or texts, one per line (.txt).")
+    ] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to an index that is already there.")] = False,
+) -> None:
+    """Make a durable index of codes: exact search, checksums, safe against crashes."""
+    _retrieval.index(codes, output, n_bits=bits, ids=ids, add=add)
+
+
+@app.command()
+def search(
+    index: Annotated[Path, typer.Argument(help="Folder of the index.")],
+    queries: Annotated[str, typer.Argument(help="Packed codes, .npy; or vectors, with --model.")],
+    model: Annotated[Path | None, typer.Option(help="Model that turns vectors into codes.")] = None,
+    k: Annotated[int, typer.Option("-k", help="How many nearest items.")] = 10,
+    radius: Annotated[int | None, typer.Option(help="All items within this distance, instead of k.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".npy (ids; distances beside), .npz or .json.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Find the nearest items of codes (or of vectors), exactly."""
+    _retrieval.search(index, queries, model=model, k=k, radius=radius, threads=threads, output=output, as_json=as_json)
+
+
+@app.command()
+def evaluate(
+    codes: Annotated[Path, typer.Argument(help="Packed codes, .npy.")],
+    labels: Annotated[str, typer.Option(help="Labels of the codes.")],
+    queries: Annotated[Path | None, typer.Option(help="Codes of queries; without, queries are drawn.")] = None,
+    query_labels: Annotated[str | None, typer.Option(help="Labels of the queries.")] = None,
+    n_queries: Annotated[int, typer.Option(help="Queries that are drawn from the codes and taken out.")] = 1000,
+    bits: Annotated[int | None, typer.Option(help="Bits per code, where no .json beside the codes says it.")] = None,
+    k: Annotated[list[int] | None, typer.Option("-k", help="Places looked at; may be given several times.")] = None,
+    radius: Annotated[int, typer.Option(help="Hamming radius.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 0,
+    threads: Annotated[int, typer.Option(help="Threads.")] = 1,
+    json_path: Annotated[Path | None, typer.Option("--json", help="File for all numbers.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for a picture of the curves (.png, .pdf, .svg).")] = None,
+) -> None:
+    """Measure retrieval: precision, recall and mAP, aware of ties, with bounds and a protocol hash."""
+    _retrieval.evaluate(
+        codes,
+        labels,
+        queries=queries,
+        query_labels=query_labels,
+        n_queries=n_queries,
+        n_bits=bits,
+        ks=k or [10, 100],
+        radius=radius,
+        seed=seed,
+        threads=threads,
+        json_path=json_path,
+        plot=plot,
+    )
+
+
+@app.command()
+def verify(index: Annotated[Path, typer.Argument(help="Folder of the index.")]) -> None:
+    """Read every byte of an index and name all damages; exit code 1 if there are any."""
+    if not _retrieval.verify(index):
+        raise typer.Exit(1)
 
 
 @data.command("list")

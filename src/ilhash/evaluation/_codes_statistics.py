@@ -70,7 +70,10 @@ def code_statistics(packed: Any, n_bits: int | None = None) -> CodeStatistics:
 def _repeats(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
     """How often each distinct row occurs."""
     first_rows, offsets, _ = _core.group_codes(np.ascontiguousarray(packed))
-    return np.diff(offsets.astype(np.int64)) if len(offsets) else np.ones(len(first_rows), np.int64)
+    if not len(offsets):
+        return np.ones(len(first_rows), np.int64)
+    counts: NDArray[np.int64] = np.diff(offsets).astype(np.int64)
+    return counts
 
 
 def _surprise(p: NDArray[np.float64]) -> NDArray[np.float64]:
