@@ -14,10 +14,19 @@ endif
 CORE := $(wildcard src/core/*.cpp src/core/*.hpp src/core/*.inc)
 # An editable install knows the modules that were there when it was made: a folder is newer when one comes or goes.
 PACKAGES := $(shell find src/ilhash -type d -not -name __pycache__)
-SANITIZED := build/test_core
-CORE_TESTED := src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp \
-               src/core/code_groups.cpp src/core/nearest.cpp src/core/weighted.cpp src/core/histograms.cpp \
-               src/core/dispatch.cpp src/core/vector_portable.cpp src/core/digits.cpp
+
+# The C++ tests run once with each set of kernels that the machine has.
+SANITIZED := build/sanitized
+SANITIZE := -std=c++17 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc/core
+KERNELS := dispatch.o vector_portable.o
+LEVELS := portable
+ifneq ($(findstring x86_64,$(shell $(CXX) -dumpmachine)),)
+SANITIZE += -DILHASH_X86=1
+KERNELS += vector_avx2.o vector_avx512.o
+LEVELS += $(if $(shell grep -sw -m 1 avx2 /proc/cpuinfo),avx2) $(if $(shell grep -sw -m 1 avx512vl /proc/cpuinfo),avx512)
+$(SANITIZED)/vector_avx2.o: INSTRUCTIONS := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
+$(SANITIZED)/vector_avx512.o: INSTRUCTIONS := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
+endif
 
 .PHONY: help demo test test-all lint test-core test-python test-wheel bench lock clean
 
@@ -50,13 +59,18 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(SANITIZED): $(CORE) src/core/tests/test_core.cpp
-	mkdir -p build
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
-	  -Isrc/core $(CORE_TESTED) -o $@
+$(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE))
+	mkdir -p $(@D)
+	$(CXX) $(SANITIZE) $(INSTRUCTIONS) -c $< -o $@
 
-test-core: $(SANITIZED)
-	$(SANITIZED)
+$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o digits.o $(KERNELS))
+	$(CXX) $(SANITIZE) $^ -o $@
+
+$(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o rings.o nearest.o weighted.o histograms.o $(KERNELS))
+	$(CXX) $(SANITIZE) $^ -o $@
+
+test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan
+	for level in $(LEVELS); do for test in $^; do ILHASH_SIMD=$$level $$test || exit 1; done; done
 
 test-python: $(READY)
 	$(BIN)/python -m pytest

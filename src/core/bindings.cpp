@@ -342,6 +342,7 @@ void project_subsets(Matrix<float> x, nb::ndarray<const float, nb::ndim<2>, nb::
 
 using Codes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Tiles = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 size_t tiles_for(size_t n_codes) { return (n_codes + kTile - 1) / kTile; }
 
@@ -385,7 +386,7 @@ CodeBase as_base(const Tiles& tiles, size_t n_codes, size_t n_bits, const List& 
   require(offsets.has_value() == rows.has_value(), "offsets and rows go together");
   require(!offsets || (offsets->shape(0) == n_codes + 1 && (*offsets)(n_codes) == rows->shape(0)),
           "offsets must have one entry more than there are codes and end at the number of rows");
-  return {tiles.data(),  static_cast<uint32_t>(n_codes),        tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
+  return {tiles.data(), static_cast<uint32_t>(n_codes), tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
           rows ? rows->data() : nullptr, ordered || !offsets};
 }
 
@@ -408,8 +409,8 @@ nb::tuple as_lists(const Answers& answers) {
   return nb::make_tuple(to_numpy(std::move(begins)), to_numpy(std::move(rows)), to_numpy(std::move(distances)));
 }
 
-nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered, Codes queries,
-                        size_t k, int32_t max_distance, size_t n_threads) {
+nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
+                        Codes queries, size_t k, int32_t max_distance, size_t n_threads) {
   const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
   require(queries.shape(1) == base.m, "queries must have the width of the codes");
   require(max_distance >= 0, "max_distance must not be negative");
@@ -422,8 +423,7 @@ nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets
 }
 
 nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
-                                 Codes queries, nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> weights,
-                                 size_t k, size_t n_threads) {
+                                 Codes queries, Weights weights, size_t k, size_t n_threads) {
   const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
   require(queries.shape(1) == base.m, "queries must have the width of the codes");
   require(weights.shape(0) == queries.shape(0) && weights.shape(1) == n_bits, "one weight per bit of each query");
@@ -545,11 +545,11 @@ NB_MODULE(_core, m) {
         "Equal codes together: (first row of each distinct code, offsets, rows); no lists if all are distinct.");
   m.def("to_tiles", &to_tiles, "codes"_a, "rows"_a.none(), "tiles"_a.noconvert());
   m.def("from_tiles", &from_tiles, "tiles"_a, "codes"_a, "out"_a.noconvert());
-  m.def("nearest", &nearest_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(), "ordered"_a,
-        "queries"_a, "k"_a, "max_distance"_a, "n_threads"_a,
+  m.def("nearest", &nearest_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(),
+        "ordered"_a, "queries"_a, "k"_a, "max_distance"_a, "n_threads"_a,
         "The k nearest items of each query within max_distance: (offsets, rows, distances).");
-  m.def("nearest_weighted", &nearest_weighted_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(),
-        "ordered"_a, "queries"_a, "weights"_a, "k"_a, "n_threads"_a,
+  m.def("nearest_weighted", &nearest_weighted_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(),
+        "rows"_a.none(), "ordered"_a, "queries"_a, "weights"_a, "k"_a, "n_threads"_a,
         "The k nearest items where bit j counts weights[q, j]: (offsets, rows, distances).");
   m.def("distance_histograms", &histograms, "tiles"_a, "n_codes"_a, "n_bits"_a, "queries"_a, "begin"_a, "end"_a,
         "n_threads"_a, "counts"_a.noconvert(), "hits"_a.noconvert());

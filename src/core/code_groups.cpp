@@ -109,7 +109,8 @@ Groups group_codes(const uint8_t* codes, size_t n, size_t m) {
   return out;
 }
 
-void append_rows(const CodeBase& base, const uint32_t* code, const uint32_t* end, size_t n, std::vector<uint32_t>& out) {
+void append_rows(const CodeBase& base, const uint32_t* code, const uint32_t* end, size_t n,
+                 std::vector<uint32_t>& out) {
   if (!base.offsets) {
     out.insert(out.end(), code, code + std::min<size_t>(n, static_cast<size_t>(end - code)));
     return;

@@ -48,7 +48,8 @@ struct QueryCounts {
 
 // Calls count(first, n, is_hit) for the up to three runs of codes [first, first + n) that are hits or misses alike.
 template <class Count>
-void for_each_run(const QueryCounts& query, int64_t first, int64_t n, const Count& count) {
+void for_each_run(const QueryCounts& query, size_t first_code, size_t n_codes, const Count& count) {
+  const auto first = static_cast<int64_t>(first_code), n = static_cast<int64_t>(n_codes);
   const int64_t begin = std::clamp(query.begin - first, int64_t{0}, n);
   const int64_t end = std::clamp(query.end - first, begin, n);
   count(int64_t{0}, begin, false);
@@ -66,9 +67,10 @@ void count_narrow(const CodeBase& base, const Queries::Group& group, const Query
     for (int hit = 0; hit < 2; ++hit) pairs[q][hit].clear();
   for (size_t first = 0; first < base.n_codes; first += kHistogramBlock) {
     const size_t n = std::min(kHistogramBlock, base.n_codes - first);
-    scan_kernels().distances(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel, group.tables, out);
+    scan_kernels().distances(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel,
+                             group.tables, out);
     for (size_t q = 0; q < group.n; ++q)
-      for_each_run(queries[q], static_cast<int64_t>(first), static_cast<int64_t>(n), [&](int64_t at, int64_t many, bool hit) {
+      for_each_run(queries[q], first, n, [&](int64_t at, int64_t many, bool hit) {
         pairs[q][hit].add(distances[q] + at, static_cast<size_t>(many), hit ? queries[q].hits : queries[q].misses);
       });
   }
@@ -83,9 +85,10 @@ void count_wide(const CodeBase& base, const Queries::Group& group, const QueryCo
   uint16_t* const out[kQueryGroup] = {distances[0], distances[1], distances[2], distances[3]};
   for (size_t first = 0; first < base.n_codes; first += kHistogramBlock) {
     const size_t n = std::min(kHistogramBlock, base.n_codes - first);
-    scan_kernels().distances_wide(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel, group.tables, out);
+    scan_kernels().distances_wide(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel,
+                                  group.tables, out);
     for (size_t q = 0; q < group.n; ++q)
-      for_each_run(queries[q], static_cast<int64_t>(first), static_cast<int64_t>(n), [&](int64_t at, int64_t many, bool hit) {
+      for_each_run(queries[q], first, n, [&](int64_t at, int64_t many, bool hit) {
         int64_t* const counts = hit ? queries[q].hits : queries[q].misses;
         for (int64_t i = 0; i < many; ++i) ++counts[distances[q][at + i]];
       });

@@ -103,9 +103,9 @@ class Nearest {
   void choose_at_edge(size_t n) {
     uint64_t* const end = kept_ + n_kept_;
     uint64_t* const ties = std::partition(kept_, end, [&](uint64_t c) { return distance_of(c) != edge_; });
+    const auto first_row = [&](uint64_t c) { return base_->first_row(code_of(c)); };
     if (n < static_cast<size_t>(end - ties))
-      std::nth_element(ties, ties + n, end,
-                       [&](uint64_t a, uint64_t b) { return base_->first_row(code_of(a)) < base_->first_row(code_of(b)); });
+      std::nth_element(ties, ties + n, end, [&](uint64_t a, uint64_t b) { return first_row(a) < first_row(b); });
   }
 
   // The kept codes sorted by distance, and where each distance begins.
@@ -126,7 +126,7 @@ class Nearest {
   std::vector<size_t> items_, codes_;
   uint64_t* kept_;
   size_t capacity_, n_kept_ = 0;
-  std::vector<uint64_t> overflow_;  // where kept_ points once the storage is outgrown: a vector keeps its place when moved
+  std::vector<uint64_t> overflow_;  // where kept_ points once the storage is outgrown; its place survives a move
 };
 
 // The states of some queries, and the storage they share. The storage stays with the thread for the next batch.
@@ -174,9 +174,8 @@ void pass(const CodeBase& base, size_t from, size_t to, const Queries& queries, 
 void pass_in_parts(const CodeBase& base, const Queries& queries, std::vector<Batch>& parts) {
   const size_t n_tiles = (base.n_codes + kTile - 1) / kTile, n = parts.size();
   const size_t part = (n_tiles + n - 1) / n * kTile;
-  in_parallel(n, n, [&](size_t i) {
-    pass(base, std::min<size_t>(i * part, base.n_codes), std::min<size_t>((i + 1) * part, base.n_codes), queries, parts[i]);
-  });
+  const auto begin = [&](size_t i) { return std::min<size_t>(i * part, base.n_codes); };
+  in_parallel(n, n, [&](size_t i) { pass(base, begin(i), begin(i + 1), queries, parts[i]); });
   for (size_t i = 1; i < n; ++i)
     for (size_t q = 0; q < parts[0].size(); ++q) parts[0][q].absorb(parts[i][q]);
 }
@@ -190,7 +189,8 @@ std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_
   n_threads = std::max<size_t>(n_threads, 1);
   k = std::min(k, base.n_items());
   // With fewer groups of four than threads, threads share the base; otherwise they share the queries.
-  const bool share_base = n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
+  const bool share_base =
+      n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
   const size_t per_thread = (n_queries + n_threads - 1) / n_threads;
   const size_t whole_groups = (per_thread + kQueryGroup - 1) / kQueryGroup * kQueryGroup;
   const size_t batch = share_base ? n_queries : std::min(kBatch, whole_groups);

@@ -34,8 +34,8 @@ struct Matches {  // of one query, in the order (distance, row)
   std::vector<uint32_t> rows;
 };
 
-// Codes as rows of m bytes, rearranged into tiles; the last tile is filled up with zeros. `rows` names the rows to take,
-// in their order; nullptr: all.
+// Codes as rows of m bytes, rearranged into tiles; the last tile is filled up with zeros. `rows` names the rows to
+// take, in their order; nullptr: all.
 void fill_tiles(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m, uint8_t* tiles);
 void read_tiles(const uint8_t* tiles, const uint32_t* codes, size_t n_codes, size_t m, uint8_t* out);
 

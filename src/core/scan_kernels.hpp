@@ -1,5 +1,5 @@
-// The inner loops of the scan. One source (scan_kernels.inc) is compiled once per instruction set; dispatch.cpp picks at
-// run time. No part of the standard library that could be instantiated is included here (see vector_avx2.cpp).
+// The inner loops of the scan. One source (scan_kernels.inc) is compiled once per instruction set; dispatch.cpp picks
+// at run time. No part of the standard library that could be instantiated is included here (see vector_avx2.cpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,9 @@
 // The k nearest items where each bit of a query has a weight: how much it counts when it differs.
 //
-// Bytes cannot hold such distances, but they can hold a bound: weights are scaled and rounded down so that whatever lies
-// within the limit stays within 250 steps. The kernel finds all codes whose bound is small enough, and their distances are
-// then computed in double precision. The answer is exact; the rounding only decides how many codes are looked at twice.
+// Bytes cannot hold such distances, but they can hold a bound: weights are scaled and rounded down so that whatever
+// lies within the limit stays within 250 steps. The kernel finds all codes whose bound is small enough, and their
+// distances are then computed in double precision. The answer is exact; the rounding only decides how many codes are
+// looked at twice.
 #include <algorithm>
 #include <cmath>
 #include <limits>

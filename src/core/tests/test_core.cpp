@@ -1,8 +1,5 @@
-// Tests of the C++ core without Python, to be run under AddressSanitizer and UBSan:
-//
-//   g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc/core
-//       src/core/tests/test_core.cpp src/core/graph.cpp src/core/mincut.cpp src/core/zstep.cpp src/core/dispatch.cpp
-//       src/core/vector_portable.cpp src/core/digits.cpp -o test_core && ./test_core
+// Tests of graphs, z-step and vector kernels without Python, to be run under AddressSanitizer and UBSan
+// (`make test-core`).
 //
 // Graphs are looked at from outside only: the energy before any sweep is a quadratic form, and four of its values give
 // the coupling of a pair.
