@@ -61,8 +61,8 @@ Deformer::Deformer(const Deformation& deformation) : limits_(deformation) {
   }
 }
 
-// Rotation by angle a and change of size by 1 + s. With t = tan(a / 2), the cosine is (1 - t^2) / (1 + t^2) and the sine
-// 2 t / (1 + t^2): no transcendental function, whose last bit would depend on the machine.
+// Rotation by angle a and change of size by 1 + s. With t = tan(a / 2), the cosine is (1 - t^2) / (1 + t^2) and the
+// sine 2 t / (1 + t^2): no transcendental function, whose last bit would depend on the machine.
 void Deformer::draw_affine(Random& random) {
   constexpr int64_t one = int64_t{kUnit} * kUnit;
   const int64_t t = within(random, limits_.tan_half_angle);
