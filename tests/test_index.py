@@ -399,3 +399,49 @@ def test_open_says_what_is_wrong(tmp_path):
     with pytest.raises(ValueError, match="ids must be 'int' or 'str'"):
         HammingIndex.open(tmp_path / "other", n_bits=8, ids="uuid")
     assert not (tmp_path / "other").exists()
+
+
+# ------------------------------------------------------------------------------------------------ rings
+
+
+def clustered(rng, n, n_bits, n_clusters, noise):
+    centres = rng.integers(0, 2, (n_clusters, n_bits)).astype(bool)
+    return ilhash.codes.pack(centres[rng.integers(0, n_clusters, n)] ^ (rng.random((n, n_bits)) < noise))
+
+
+@pytest.mark.parametrize(("n_bits", "noise", "repeats"), [(32, 0.1, 1), (61, 0.08, 3), (128, 0.05, 1), (300, 0.02, 2)])
+def test_codes_that_crowd_are_searched_by_rings_with_the_same_answers(n_bits, noise, repeats):
+    rng = np.random.default_rng(n_bits)
+    codes = np.tile(clustered(rng, 40_000, n_bits, 8, noise), (repeats, 1))
+    index = HammingIndex(codes, n_bits=n_bits)
+    assert "rings" in index._segments[0].arrays
+    # Queries of the crowd, and others that rings cannot help.
+    queries = np.concatenate([codes[:20], clustered(np.random.default_rng(0), 20, n_bits, 8, 0.5)])
+    distances = ilhash.evaluation.hamming_distances(queries, codes)
+    order = np.argsort(distances, axis=1, kind="stable")
+    for k, n_threads in ((1, 1), (10, 2), (700, 1)):
+        hits = index.search(queries, k, n_threads=n_threads)
+        assert np.array_equal(hits.ids, order[:, :k])
+        assert np.array_equal(hits.distances, np.take_along_axis(distances, order[:, :k], 1))
+    near = index.within(queries, 5)
+    for q, (ids, _) in enumerate(near):
+        within = order[q][np.take(distances[q], order[q]) <= 5]
+        assert np.array_equal(ids, within)
+    index.remove(np.arange(0, len(codes), 2))
+    assert np.array_equal(index.search(queries, 3).ids, [[i for i in row if i % 2][:3] for row in order.tolist()])
+    assert np.array_equal(index.codes([1, 9, 777]), codes[[1, 9, 777]])
+
+
+def test_rings_are_left_out_where_codes_do_not_crowd():
+    index = HammingIndex(random_codes(np.random.default_rng(0), 40_000, 64), n_bits=64)
+    assert "rings" not in index._segments[0].arrays
+
+
+def test_an_index_with_rings_survives_a_folder(tmp_path):
+    rng = np.random.default_rng(9)
+    codes = clustered(rng, 30_000, 40, 6, 0.1)
+    with HammingIndex.open(tmp_path / "index", n_bits=40) as index:
+        index.add(codes)
+    with HammingIndex.open(tmp_path / "index", writable=False) as again:
+        assert "rings" in again._segments[0].arrays
+        assert np.array_equal(again.search(codes[:9], 7).ids, HammingIndex(codes, n_bits=40).search(codes[:9], 7).ids)

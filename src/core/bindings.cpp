@@ -382,12 +382,38 @@ CodeBase as_base(const Tiles& tiles, size_t n_codes, size_t n_bits, const List& 
                  bool ordered = true) {
   require(n_codes < UINT32_MAX, "there must be fewer than 2^32 - 1 codes");
   require(tiles.shape(0) == tiles_for(n_codes) && tiles.shape(2) == kTile, "tiles and number of codes disagree");
-  require(n_bits > 0 && tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
-  require(offsets.has_value() == rows.has_value(), "offsets and rows go together");
-  require(!offsets || (offsets->shape(0) == n_codes + 1 && (*offsets)(n_codes) == rows->shape(0)),
-          "offsets must have one entry more than there are codes and end at the number of rows");
-  return {tiles.data(), static_cast<uint32_t>(n_codes), tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
-          rows ? rows->data() : nullptr, ordered || !offsets};
+  require(n_bits > 0 && n_bits < UINT16_MAX && tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
+  require(!offsets || rows, "offsets come with rows");
+  require(!offsets || offsets->shape(0) == n_codes + 1, "offsets must have one entry more than there are codes");
+  require(!rows || rows->shape(0) == (offsets ? (*offsets)(n_codes) : n_codes), "rows and offsets disagree");
+  return {tiles.data(), static_cast<uint32_t>(n_codes),     tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
+          rows ? rows->data() : nullptr, ordered || !rows, {}};
+}
+
+using RingTable = nb::ndarray<const uint16_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+static_assert(sizeof(Ring) == 3 * sizeof(uint16_t));
+
+Rings as_rings(const CodeBase& base, const std::optional<Codes>& pivots, const std::optional<RingTable>& rings) {
+  require(pivots.has_value() == rings.has_value(), "pivots and rings go together");
+  if (!pivots) return {};
+  require(pivots->shape(1) == base.m, "pivots must have the width of the codes");
+  require(rings->shape(0) == (base.n_codes + kRingCodes - 1) / kRingCodes, "there must be one ring per 256 codes");
+  const auto* const blocks = reinterpret_cast<const Ring*>(rings->data());
+  for (size_t b = 0; b < rings->shape(0); ++b) require(blocks[b].pivot < pivots->shape(0), "a pivot is out of range");
+  return {pivots->data(), pivots->shape(0), blocks};
+}
+
+nb::tuple together(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
+  require(codes.shape(1) == (n_bits + 7) / 8 && n_bits < UINT16_MAX, "codes and number of bits disagree");
+  Neighbourhoods found;
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < rows.shape(0); ++i) require(rows(i) < codes.shape(0), "a row is out of range");
+    found = bring_neighbours_together(codes.data(), rows.data(), rows.shape(0), codes.shape(1), n_bits);
+  }
+  std::vector<uint16_t> rings;
+  for (const Ring& ring : found.rings) rings.insert(rings.end(), {ring.pivot, ring.nearest, ring.farthest});
+  return nb::make_tuple(to_numpy(std::move(found.order)), to_numpy(std::move(found.pivots)), to_numpy(std::move(rings)));
 }
 
 // All answers one behind the other: (offsets, rows, distances).
@@ -410,8 +436,10 @@ nb::tuple as_lists(const Answers& answers) {
 }
 
 nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
-                        Codes queries, size_t k, int32_t max_distance, size_t n_threads) {
-  const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
+                        Codes queries, size_t k, int32_t max_distance, size_t n_threads, std::optional<Codes> pivots,
+                        std::optional<RingTable> rings) {
+  CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
+  base.rings = as_rings(base, pivots, rings);
   require(queries.shape(1) == base.m, "queries must have the width of the codes");
   require(max_distance >= 0, "max_distance must not be negative");
   std::vector<Matches> answers;
@@ -546,8 +574,11 @@ NB_MODULE(_core, m) {
   m.def("to_tiles", &to_tiles, "codes"_a, "rows"_a.none(), "tiles"_a.noconvert());
   m.def("from_tiles", &from_tiles, "tiles"_a, "codes"_a, "out"_a.noconvert());
   m.def("nearest", &nearest_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(), "rows"_a.none(),
-        "ordered"_a, "queries"_a, "k"_a, "max_distance"_a, "n_threads"_a,
+        "ordered"_a, "queries"_a, "k"_a, "max_distance"_a, "n_threads"_a, "pivots"_a.none() = nb::none(),
+        "rings"_a.none() = nb::none(),
         "The k nearest items of each query within max_distance: (offsets, rows, distances).");
+  m.def("bring_neighbours_together", &together, "codes"_a, "rows"_a, "n_bits"_a,
+        "An order of distinct codes, its pivots and rings (flat); empty where it would not pay.");
   m.def("nearest_weighted", &nearest_weighted_items, "tiles"_a, "n_codes"_a, "n_bits"_a, "offsets"_a.none(),
         "rows"_a.none(), "ordered"_a, "queries"_a, "weights"_a, "k"_a, "n_threads"_a,
         "The k nearest items where bit j counts weights[q, j]: (offsets, rows, distances).");

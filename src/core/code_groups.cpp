@@ -112,7 +112,14 @@ Groups group_codes(const uint8_t* codes, size_t n, size_t m) {
 void append_rows(const CodeBase& base, const uint32_t* code, const uint32_t* end, size_t n,
                  std::vector<uint32_t>& out) {
   if (!base.offsets) {
-    out.insert(out.end(), code, code + std::min<size_t>(n, static_cast<size_t>(end - code)));
+    const size_t n_all = static_cast<size_t>(end - code), start = out.size();
+    for (; code != end; ++code) out.push_back(base.first_row(*code));
+    const auto first = out.begin() + static_cast<std::ptrdiff_t>(start);
+    if (n < n_all) {
+      if (!base.ordered) std::nth_element(first, first + static_cast<std::ptrdiff_t>(n), out.end());
+      out.resize(start + n);
+    }
+    if (!base.ordered) std::sort(out.begin() + static_cast<std::ptrdiff_t>(start), out.end());
     return;
   }
   using List = std::pair<const uint32_t*, const uint32_t*>;

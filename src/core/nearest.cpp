@@ -180,14 +180,78 @@ void pass_in_parts(const CodeBase& base, const Queries& queries, std::vector<Bat
     for (size_t q = 0; q < parts[0].size(); ++q) parts[0][q].absorb(parts[i][q]);
 }
 
-}  // namespace
+// The blocks of the base, those first whose rings promise the nearest codes, and the bound that each ring gives.
+struct Itinerary {
+  std::vector<uint32_t> blocks;
+  std::vector<uint32_t> until;  // until[d]: where the blocks with a bound above d begin
 
-std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
-                             int32_t max_distance, size_t n_threads) {
+  Itinerary(const CodeBase& base, const uint8_t* query) : until(base.n_bits + 2, 0) {
+    const Rings& rings = base.rings;
+    std::vector<int32_t> to_pivot(rings.n_pivots, 0);
+    for (size_t p = 0; p < rings.n_pivots; ++p)
+      for (size_t j = 0; j < base.m; ++j)
+        for (unsigned bits = query[j] ^ unsigned{rings.pivots[p * base.m + j]}; bits; bits &= bits - 1) ++to_pivot[p];
+    const size_t n_blocks = (base.n_codes + kRingCodes - 1) / kRingCodes;
+    std::vector<uint16_t> bound(n_blocks);
+    for (size_t b = 0; b < n_blocks; ++b) {
+      const Ring ring = rings.blocks[b];
+      const int32_t d = to_pivot[ring.pivot];
+      bound[b] = static_cast<uint16_t>(std::max({0, d - ring.farthest, ring.nearest - d}));
+    }
+    for (const uint16_t d : bound) ++until[d + 1];
+    for (size_t d = 0; d + 1 < until.size(); ++d) until[d + 1] += until[d];
+    blocks.resize(n_blocks);
+    for (size_t b = 0; b < n_blocks; ++b) blocks[until[bound[b]]++] = static_cast<uint32_t>(b);
+  }
+};
+
+// Searches by rings; gives up, with false, when so many blocks would have to be looked at that the scan of everything,
+// whose queries share their loads, is faster.
+bool search_by_rings(const CodeBase& base, const uint8_t* query, Nearest& state) {
+  constexpr size_t kGiveUp = 3;  // looks at no more than a third of the base
+  const Itinerary way(base, query);
+  std::vector<uint8_t> table(32 * base.m);
+  scan_kernels().prepare(query, base.m, table.data());
+  const uint8_t* const tables = table.data();
+  uint64_t found[kRingCodes + kCollectSlack];
+  uint64_t* const to = found;
+  size_t at = 0;
+  for (int32_t bound = 0; bound <= state.limit(); ++bound)
+    for (; at < way.until[static_cast<size_t>(bound)] && bound <= state.limit(); ++at) {
+      if (kGiveUp * at > way.blocks.size()) return false;
+      const size_t first = size_t{way.blocks[at]} * kRingCodes, n = std::min(kRingCodes, base.n_codes - first);
+      const int32_t limit = state.limit();
+      size_t n_found = 0;
+      scan_kernels().collect(base.tiles + first * base.m, n, base.m, 1, &tables, &query, &limit,
+                             static_cast<uint32_t>(first), &to, &n_found);
+      state.accept(found, n_found);
+    }
+  return true;
+}
+
+// Answers what rings can answer quickly; returns the numbers of the other queries.
+std::vector<size_t> answer_by_rings(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
+                                    int32_t max_distance, size_t n_threads, std::vector<Matches>& out) {
+  constexpr size_t kAtOnce = 8;
+  std::vector<uint8_t> answered(n_queries, 0);
+  in_parallel((n_queries + kAtOnce - 1) / kAtOnce, n_threads, [&](size_t i) {
+    const size_t first = i * kAtOnce, n = std::min(kAtOnce, n_queries - first);
+    Batch states(base, n, k, max_distance);
+    for (size_t q = 0; q < n; ++q)
+      if (search_by_rings(base, queries + (first + q) * base.m, states[q])) {
+        out[first + q] = states[q].matches();
+        answered[first + q] = 1;
+      }
+  });
+  std::vector<size_t> others;
+  for (size_t q = 0; q < n_queries; ++q)
+    if (!answered[q]) others.push_back(q);
+  return others;
+}
+
+std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k, int32_t max_distance,
+                          size_t n_threads) {
   std::vector<Matches> out(n_queries);
-  if (n_queries == 0) return out;
-  n_threads = std::max<size_t>(n_threads, 1);
-  k = std::min(k, base.n_items());
   // With fewer groups of four than threads, threads share the base; otherwise they share the queries.
   const bool share_base =
       n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
@@ -205,6 +269,24 @@ std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_
       pass(base, 0, base.n_codes, group, parts[0]);
     for (size_t q = 0; q < n; ++q) out[first + q] = parts[0][q].matches();
   });
+  return out;
+}
+
+}  // namespace
+
+std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
+                             int32_t max_distance, size_t n_threads) {
+  if (n_queries == 0) return {};
+  n_threads = std::max<size_t>(n_threads, 1);
+  k = std::min(k, base.n_items());
+  if (!base.rings.pivots) return scan(base, queries, n_queries, k, max_distance, n_threads);
+  std::vector<Matches> out(n_queries);
+  const std::vector<size_t> others = answer_by_rings(base, queries, n_queries, k, max_distance, n_threads, out);
+  if (others.empty()) return out;
+  std::vector<uint8_t> codes;
+  for (const size_t q : others) codes.insert(codes.end(), queries + q * base.m, queries + (q + 1) * base.m);
+  std::vector<Matches> rest = scan(base, codes.data(), others.size(), k, max_distance, n_threads);
+  for (size_t i = 0; i < others.size(); ++i) out[others[i]] = std::move(rest[i]);
   return out;
 }
 

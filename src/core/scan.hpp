@@ -15,18 +15,31 @@
 
 namespace ilhash {
 
+// Blocks of codes that lie in a ring around a pivot: a query whose distance to the pivot is far from those of the ring
+// cannot be near any code of the block (the triangle inequality). See rings.cpp.
+constexpr size_t kRingCodes = 256;  // codes per block
+struct Ring {
+  uint16_t pivot, nearest, farthest;  // number of the pivot, and distances between which the codes lie from it
+};
+struct Rings {
+  const uint8_t* pivots = nullptr;  // n_pivots codes of m bytes; nullptr: no rings
+  size_t n_pivots = 0;
+  const Ring* blocks = nullptr;  // ceil(n_codes / 256)
+};
+
 struct CodeBase {
   const uint8_t* tiles;     // ceil(n_codes / 64) tiles of m x 64 bytes
   uint32_t n_codes;         // distinct ones
   size_t m;                 // bytes per code
   size_t n_bits;
-  const uint32_t* offsets;  // posting list of code c: rows[offsets[c] .. offsets[c + 1]); nullptr: code c is row c
-  const uint32_t* rows;
+  const uint32_t* offsets;  // posting list of code c: rows[offsets[c] .. offsets[c + 1]); nullptr: one row per code
+  const uint32_t* rows;     // nullptr: code c is row c
   bool ordered;             // do the first rows of the posting lists ascend, and is no list empty?
+  Rings rings;
 
   size_t n_items() const { return offsets ? offsets[n_codes] : n_codes; }
   size_t n_items(uint32_t code) const { return offsets ? offsets[code + 1] - offsets[code] : 1; }
-  uint32_t first_row(uint32_t code) const { return offsets ? rows[offsets[code]] : code; }
+  uint32_t first_row(uint32_t code) const { return rows ? rows[offsets ? offsets[code] : code] : code; }
 };
 
 struct Matches {  // of one query, in the order (distance, row)
@@ -44,6 +57,16 @@ struct Groups {
   std::vector<uint32_t> representative, offsets, rows;
 };
 Groups group_codes(const uint8_t* codes, size_t n, size_t m);
+
+// An order of the distinct codes (the given rows) in which neighbours stand together, with its pivots and rings; empty
+// where a trial on a sample says that rings would not spare half of the distances.
+struct Neighbourhoods {
+  std::vector<uint32_t> order;
+  std::vector<uint8_t> pivots;
+  std::vector<Ring> rings;
+};
+Neighbourhoods bring_neighbours_together(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m,
+                                         size_t n_bits);
 
 // The k nearest items of each query that are not farther than max_distance.
 std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,

@@ -114,7 +114,12 @@ def nearest(
     k: int,
     max_distance: int,
     n_threads: int,
+    pivots: NDArray[np.uint8] | None = None,
+    rings: NDArray[np.uint16] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def bring_neighbours_together(
+    codes: NDArray[np.uint8], rows: NDArray[np.uint32], n_bits: int
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16]]: ...
 def nearest_weighted(
     tiles: NDArray[np.uint8],
     n_codes: int,

@@ -104,11 +104,11 @@ class HammingIndex:
     @property
     def bytes_per_item(self) -> dict[str, float]:
         """Bytes that an item takes on average: for codes, posting lists, ids and margins."""
-        kinds = {"tiles": "codes", "offsets": "lists", "rows": "lists", "margins": "margins"}
+        kinds = {"ids": "ids", "id_ends": "ids", "id_text": "ids", "tiles": "codes", "margins": "margins"}
         total = dict.fromkeys(["codes", "lists", "ids", "margins"], 0.0)
         for segment in self._segments:
             for name, array in segment.arrays.items():
-                total[kinds.get(name, "ids")] += array.nbytes / max(1, len(self))
+                total[kinds.get(name, "lists")] += array.nbytes / max(1, len(self))
         return total
 
     def codes(self, ids: Any) -> Codes:

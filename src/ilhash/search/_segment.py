@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Which rows have which code; without lists, code c is row c."""
+    """Which rows have which code; without offsets each code has one row, and without rows, code c is row c."""
 
     offsets: NDArray[np.uint32] | None
     rows: NDArray[np.uint32] | None
@@ -39,12 +39,21 @@ class Postings(NamedTuple):
 
     def only(self, alive: NDArray[np.bool_]) -> Postings:
         """Return the lists without the rows that are not alive."""
-        if self.offsets is None or self.rows is None:
-            before = np.concatenate([[0], np.cumsum(alive)]).astype(np.uint32)
-            return Postings(before, np.flatnonzero(alive).astype(np.uint32), ordered=False)
-        keep = alive[self.rows]
+        keep = alive if self.rows is None else alive[self.rows]
+        rows = np.flatnonzero(alive).astype(np.uint32) if self.rows is None else self.rows[keep]
         before = np.concatenate([[0], np.cumsum(keep)]).astype(np.uint32)
-        return Postings(before[self.offsets], self.rows[keep], ordered=False)
+        return Postings(before if self.offsets is None else before[self.offsets], rows, ordered=False)
+
+    def reordered(self, order: NDArray[np.uint32]) -> Postings:
+        """Return the lists of the codes in another order."""
+        if self.offsets is None or self.rows is None:
+            return Postings(None, order, ordered=False)
+        old = self.offsets.astype(np.int64)
+        lengths = np.diff(old)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        begins = np.repeat(old[:-1][order] - offsets[:-1], lengths)
+        rows = self.rows[begins + np.arange(len(self.rows))]
+        return Postings(offsets.astype(np.uint32), rows, ordered=False)
 
 
 class Segment:
@@ -73,11 +82,15 @@ class Segment:
             margins = margins if margins is None else margins[order]
         codes = np.ascontiguousarray(codes)
         first_rows, offsets, rows = _core.group_codes(codes)
+        postings = Postings(offsets, rows, ordered=True) if len(rows) else Postings(None, None, ordered=True)
+        nearby, pivots, rings = _core.bring_neighbours_together(codes, first_rows, n_bits)
         arrays = sorted_ids.to_arrays()  # the first array has one entry per row
-        if len(rows):
-            arrays |= {"tiles": packed.to_tiles(codes, first_rows), "offsets": offsets, "rows": rows}
-        else:
-            arrays |= {"tiles": packed.to_tiles(codes)}
+        if len(nearby):
+            first_rows, postings = first_rows[nearby], postings.reordered(nearby)
+            arrays |= {"pivots": pivots.reshape(-1, codes.shape[1]), "rings": rings.reshape(-1, 3)}
+        arrays["tiles"] = packed.to_tiles(codes, first_rows)
+        lists = {"offsets": postings.offsets, "rows": postings.rows}
+        arrays |= {name: values for name, values in lists.items() if values is not None}
         if margins is not None:
             arrays["margins"] = margins
         return cls(n_bits, len(codes), arrays, sorted_ids.kind)
@@ -96,9 +109,7 @@ class Segment:
 
     @cached_property
     def _all(self) -> Postings:
-        if "offsets" not in self.arrays:
-            return Postings(None, None, ordered=True)
-        return Postings(self.arrays["offsets"], self.arrays["rows"], ordered=True)
+        return Postings(self.arrays.get("offsets"), self.arrays.get("rows"), ordered="rings" not in self.arrays)
 
     @property
     def n_codes(self) -> int:
@@ -128,10 +139,11 @@ class Segment:
 
     @cached_property
     def _code_of_row(self) -> NDArray[np.uint32]:
-        if self._all.offsets is None or self._all.rows is None:
-            return np.arange(self.n_rows, dtype=np.uint32)
+        numbers, postings = np.arange(self.n_codes, dtype=np.uint32), self._all
+        if postings.rows is None:
+            return numbers
         codes = np.empty(self.n_rows, np.uint32)
-        codes[self._all.rows] = np.repeat(np.arange(self.n_codes, dtype=np.uint32), np.diff(self._all.offsets))
+        codes[postings.rows] = numbers if postings.offsets is None else np.repeat(numbers, np.diff(postings.offsets))
         return codes
 
     def codes(self, rows: Rows) -> NDArray[np.uint8]:
@@ -158,8 +170,21 @@ class Segment:
         """Return the k nearest living items of each query within a distance."""
         if self._few_alive:
             return self._among_few(lambda few: few.nearest(queries, k, max_distance, n_threads))
-        tiles, postings = self.arrays["tiles"], self._postings
-        return Found(*_core.nearest(tiles, self.n_codes, self.n_bits, *postings, queries, k, max_distance, n_threads))
+        arrays = self.arrays
+        return Found(
+            *_core.nearest(
+                arrays["tiles"],
+                self.n_codes,
+                self.n_bits,
+                *self._postings,
+                queries,
+                k,
+                max_distance,
+                n_threads,
+                arrays.get("pivots"),
+                arrays.get("rings"),
+            )
+        )
 
     def nearest_weighted(
         self, queries: NDArray[np.uint8], weights: NDArray[np.float32], k: int, n_threads: int
