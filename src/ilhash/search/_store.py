@@ -72,13 +72,13 @@ class Store:
         manifest = Manifest(0, storable_settings(settings))
         if folder.exists() and not (folder.is_dir() and looks_empty(folder)):
             raise ValueError(f"path must be a new or empty folder for the store, got {folder}, which is not empty")
-        with _explained(f"store {folder} could not be created"):
+        with _explained(f"store {folder} could not be created:"):
             make_folder(folder)
         lock = _writer_lock(folder)
         try:
             if (folder / MANIFEST).exists():
                 raise ValueError(f"path must be a new or empty folder for the store, got a store in {folder}")
-            with _explained(f"store {folder} could not be created"):
+            with _explained(f"store {folder} could not be created:"):
                 write_file(folder / MANIFEST, [manifest.to_bytes()])
                 sync_folder(folder)
             return cls(folder, lock, newest(folder, {}))
@@ -322,7 +322,7 @@ def _delete(paths: Iterable[Path]) -> None:
     # What cannot be deleted now (Windows keeps mapped files) is a leftover that the next writer deletes.
     for path in paths:
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
 
 
 def _writer_lock(folder: Path) -> WriterLock:
@@ -342,4 +342,4 @@ def _explained(sentence: str) -> Iterator[None]:
     except StoreLockedError:
         raise
     except OSError as error:
-        raise OSError(error.errno, f"{sentence}: {error.strerror or error}") from error
+        raise OSError(error.errno, f"{sentence} {error.strerror or error}") from error
