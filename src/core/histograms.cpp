@@ -102,7 +102,7 @@ void distance_histograms(const CodeBase& base, const uint8_t* queries, size_t n_
   const size_t width = base.n_bits + 1;
   std::fill(counts, counts + n_queries * width, 0);
   std::fill(hits, hits + n_queries * width, 0);
-  in_parallel((n_queries + kQueryGroup - 1) / kQueryGroup, std::max<size_t>(n_threads, 1), [&](size_t group) {
+  in_parallel((n_queries + kQueryGroup - 1) / kQueryGroup, sensible_threads(n_threads), [&](size_t group) {
     const size_t first = group * kQueryGroup, n = std::min(kQueryGroup, n_queries - first);
     const Queries four(queries + first * base.m, n, base.m);
     QueryCounts query[kQueryGroup];

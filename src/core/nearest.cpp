@@ -10,7 +10,7 @@ namespace ilhash {
 
 namespace {
 
-constexpr size_t kBatch = 128;  // queries that pass over the base together
+constexpr size_t kBatch = 128;  // queries that pass over the base together, at most
 
 uint32_t code_of(uint64_t candidate) { return static_cast<uint32_t>(candidate); }
 int32_t distance_of(uint64_t candidate) { return static_cast<int32_t>(candidate >> 32); }
@@ -257,7 +257,7 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
       n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
   const size_t per_thread = (n_queries + n_threads - 1) / n_threads;
   const size_t whole_groups = (per_thread + kQueryGroup - 1) / kQueryGroup * kQueryGroup;
-  const size_t batch = share_base ? n_queries : std::min(kBatch, whole_groups);
+  const size_t batch = std::min(kBatch, share_base ? n_queries : whole_groups);
   in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
     const size_t first = i * batch, n = std::min(batch, n_queries - first);
     const Queries group(queries + first * base.m, n, base.m);
@@ -277,7 +277,7 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
 std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
                              int32_t max_distance, size_t n_threads) {
   if (n_queries == 0) return {};
-  n_threads = std::max<size_t>(n_threads, 1);
+  n_threads = sensible_threads(n_threads);
   k = std::min(k, base.n_items());
   if (!base.rings.pivots) return scan(base, queries, n_queries, k, max_distance, n_threads);
   std::vector<Matches> out(n_queries);

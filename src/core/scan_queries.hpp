@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -45,8 +46,16 @@ void walk(const CodeBase& base, size_t from, size_t to, size_t n_groups, const L
   }
 }
 
-// Calls work(i) for i in 0 .. n-1 on several threads; the first exception is passed on.
-template <class Work>
+// At least one thread, and no more than there are processors: each has memory of its own.
+inline size_t sensible_threads(size_t asked) {
+  constexpr size_t kAlwaysGranted = 4;
+  static const size_t most = std::max<size_t>(kAlwaysGranted, std::thread::hardware_concurrency());
+  return std::clamp<size_t>(asked, 1, most);
+}
+
+// Calls work(i) for i in 0 .. n-1 on several threads; the first exception is passed on. Where the system refuses a
+// thread, those that there are do the work.
+template <class Thread = std::thread, class Work>
 void in_parallel(size_t n, size_t n_threads, const Work& work) {
   n_threads = std::min(n_threads, n);
   std::atomic<size_t> next{0};
@@ -59,10 +68,14 @@ void in_parallel(size_t n, size_t n_threads, const Work& work) {
       if (!failed.exchange(true)) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> others;
-  for (size_t t = 1; t < n_threads; ++t) others.emplace_back(run);
+  std::vector<Thread> others;
+  others.reserve(n_threads);
+  try {
+    for (size_t t = 1; t < n_threads; ++t) others.emplace_back(run);
+  } catch (const std::system_error&) {  // leaving here would end the process: threads are under way
+  }
   run();
-  for (std::thread& thread : others) thread.join();
+  for (Thread& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 

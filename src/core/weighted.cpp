@@ -126,7 +126,7 @@ std::vector<WeightedMatches> nearest_weighted(const CodeBase& base, const uint8_
   std::vector<WeightedMatches> out(n_queries);
   k = std::min(k, base.n_items());
   if (k == 0) return out;
-  in_parallel((n_queries + kBatch - 1) / kBatch, std::max<size_t>(n_threads, 1), [&](size_t batch) {
+  in_parallel((n_queries + kBatch - 1) / kBatch, sensible_threads(n_threads), [&](size_t batch) {
     const size_t first_query = batch * kBatch, many = std::min(kBatch, n_queries - first_query);
     std::vector<WeightedQuery> states;
     for (size_t q = first_query; q < first_query + many; ++q)

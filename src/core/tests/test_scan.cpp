@@ -3,12 +3,16 @@
 //
 // Arrays have exactly the size they must have, so that a read behind the end is noticed.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -394,6 +398,63 @@ void test_histograms(Random& random, const Codes& codes, size_t n_bits, size_t n
   CHECK(hits == wanted_hits);
 }
 
+// ------------------------------------------------------------------------------------------ threads
+
+// A thread that the system refuses after the second.
+struct RareThread {
+  static int left;
+  template <class Run>
+  explicit RareThread(const Run& run) : thread(begin(run)) {}
+  template <class Run>
+  static std::thread begin(const Run& run) {
+    if (left-- == 0) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    return std::thread(run);
+  }
+  void join() { thread.join(); }
+  std::thread thread;
+};
+int RareThread::left = 0;
+
+void test_threads() {
+  for (const size_t n : {0, 1, 2, 50}) {
+    for (const size_t n_threads : {0, 1, 3, 70}) {
+      std::vector<std::atomic<int>> done(n);
+      in_parallel(n, n_threads, [&](size_t i) { ++done[i]; });
+      CHECK(std::all_of(done.begin(), done.end(), [](int times) { return times == 1; }));
+    }
+    for (const int granted : {0, 2}) {
+      RareThread::left = granted;
+      std::vector<std::atomic<int>> done(n);
+      in_parallel<RareThread>(n, 5, [&](size_t i) { ++done[i]; });
+      CHECK(std::all_of(done.begin(), done.end(), [](int times) { return times == 1; }));
+    }
+  }
+  for (const size_t n_threads : {1, 3}) {
+    std::string heard;
+    try {
+      in_parallel(20, n_threads, [](size_t i) {
+        if (i >= 7) throw std::runtime_error("from a thread");
+      });
+    } catch (const std::runtime_error& error) {
+      heard = error.what();
+    }
+    CHECK(heard == "from a thread");
+  }
+}
+
+// More threads than anybody has, and none: the same answers.
+void test_senseless_numbers_of_threads() {
+  Random random(5);
+  const Codes codes = random_codes(random, Kind::kUniform, 9000, 16);
+  const Base base = make_base(random, codes, 16, Lists::kAll);
+  const Codes queries = queries_for(random, codes, 6, 16);
+  for (const size_t n_threads : {size_t{0}, size_t{1000}, size_t{1} << 61, std::numeric_limits<size_t>::max()}) {
+    test_nearest(random, base, queries, n_threads);
+    test_weighted(random, base, queries, Weights::kDyadic, n_threads);
+    test_histograms(random, Codes(codes.begin(), codes.begin() + 100), 16, 30, n_threads);
+  }
+}
+
 // ------------------------------------------------------------------------------------------ all together
 
 void test_width(size_t n_bits, size_t n, size_t n_queries, size_t n_threads) {
@@ -430,6 +491,8 @@ int main() {
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
+  test_threads();
+  test_senseless_numbers_of_threads();
   std::printf("%ld passed, %ld failed\n", passed, failed);
   return failed ? 1 : 0;
 }
