@@ -42,8 +42,8 @@ class PairCounts {
 };
 
 struct QueryCounts {
-  int64_t begin, end;     // the codes that are hits
-  int64_t *misses, *hits; // [n_bits + 1]
+  int64_t begin, end;      // the codes that are hits
+  int64_t *misses, *hits;  // [n_bits + 1]
 };
 
 // Calls count(first, n, is_hit) for the up to three runs of codes [first, first + n) that are hits or misses alike.
@@ -100,15 +100,16 @@ void count_wide(const CodeBase& base, const Queries::Group& group, const QueryCo
 void distance_histograms(const CodeBase& base, const uint8_t* queries, size_t n_queries, const int64_t* begin,
                          const int64_t* end, size_t n_threads, int64_t* counts, int64_t* hits) {
   const size_t width = base.n_bits + 1;
+  const int64_t n_codes = base.n_codes;
   std::fill(counts, counts + n_queries * width, 0);
   std::fill(hits, hits + n_queries * width, 0);
   in_parallel((n_queries + kQueryGroup - 1) / kQueryGroup, sensible_threads(n_threads), [&](size_t group) {
     const size_t first = group * kQueryGroup, n = std::min(kQueryGroup, n_queries - first);
-    const Queries four(queries + first * base.m, n, base.m);
+    const Queries four(queries + first * base.m, n, base);
     QueryCounts query[kQueryGroup];
-    for (size_t q = 0; q < n; ++q) {
-      query[q] = {begin[first + q], end[first + q], counts + (first + q) * width, hits + (first + q) * width};
-    }
+    for (size_t q = 0; q < n; ++q)
+      query[q] = {std::clamp(begin[first + q], int64_t{0}, n_codes), std::clamp(end[first + q], int64_t{0}, n_codes),
+                  counts + (first + q) * width, hits + (first + q) * width};
     if (base.m < kNarrowBytes) {
       static thread_local PairCounts pairs[kQueryGroup][2];
       count_narrow(base, four.group(0), query, pairs);

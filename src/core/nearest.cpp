@@ -260,7 +260,7 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
   const size_t batch = std::min(kBatch, share_base ? n_queries : whole_groups);
   in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
     const size_t first = i * batch, n = std::min(batch, n_queries - first);
-    const Queries group(queries + first * base.m, n, base.m);
+    const Queries group(queries + first * base.m, n, base);
     std::vector<Batch> parts;
     for (size_t part = 0; part < (share_base ? n_threads : 1); ++part) parts.emplace_back(base, n, k, max_distance);
     if (share_base)

@@ -83,16 +83,17 @@ void in_parallel(size_t n, size_t n_threads, const Work& work) {
 // looked up twice and its twin is not listened to.
 class Queries {
  public:
-  Queries(const uint8_t* queries, size_t n, size_t m) : queries_(queries), n_(n), m_(m), tables_((n + 1) * 32 * m) {
-    const bool alone = n % 2 == 1 && n % kQueryGroup == 1;
-    std::vector<uint8_t> even(32 * m), odd(32 * m);
+  Queries(const uint8_t* queries, size_t n, const CodeBase& base)
+      : queries_(queries), n_(n), m_(base.m), n_bits_(base.n_bits), tables_((n + 1) * 32 * m_) {
+    const bool alone = n % kQueryGroup == 1;
+    std::vector<uint8_t> even(32 * m_), odd(32 * m_);
     for (size_t q = 0; q + (alone ? 1 : 0) < n; q += 2) {
-      scan_kernels().prepare(queries + q * m, m, even.data());
-      scan_kernels().prepare(queries + std::min(q + 1, n - 1) * m, m, odd.data());
-      uint8_t* const pair = tables_.data() + q / 2 * 32 * m;
-      for (size_t i = 0; i < 32 * m; ++i) pair[i] = static_cast<uint8_t>(even[i] | odd[i] << 4);
+      prepare(q, even.data());
+      prepare(std::min(q + 1, n - 1), odd.data());
+      uint8_t* const pair = tables_.data() + q / 2 * 32 * m_;
+      for (size_t i = 0; i < 32 * m_; ++i) pair[i] = static_cast<uint8_t>(even[i] | odd[i] << 4);
     }
-    if (alone) scan_kernels().prepare(queries + (n - 1) * m, m, tables_.data() + (n - 1) / 2 * 32 * m);
+    if (alone) prepare(n - 1, tables_.data() + (n - 1) / 2 * 32 * m_);
   }
 
   struct Group {
@@ -113,8 +114,21 @@ class Queries {
   }
 
  private:
+  // Padding does not count, not even in a damaged file: no distance is larger than n_bits. To that end every value of
+  // the last two half bytes is looked up as if it had the padding of the query.
+  void prepare(size_t q, uint8_t* table) const {
+    const uint8_t* const query = queries_ + q * m_;
+    scan_kernels().prepare(query, m_, table);
+    const unsigned padding = (1u << (8 * m_ - n_bits_)) - 1, own = query[m_ - 1] & padding;
+    uint8_t* const last = table + 32 * (m_ - 1);
+    for (unsigned v = 0; v < 16; ++v) {
+      last[v] = last[(v & ~padding) | (own & 15)];
+      last[16 + v] = last[16 + ((v & ~(padding >> 4)) | own >> 4)];
+    }
+  }
+
   const uint8_t* queries_;
-  size_t n_, m_;
+  size_t n_, m_, n_bits_;
   std::vector<uint8_t> tables_;
 };
 

@@ -273,7 +273,7 @@ void test_collect(Random& random, const Codes& codes, size_t n_bits, size_t n_qu
   const Codes queries = queries_for(random, codes, n_queries, n_bits);
   const std::vector<uint8_t> bytes = flat(queries);
   const size_t m = base.view().m;
-  const Queries tables(bytes.data(), n_queries, m);
+  const Queries tables(bytes.data(), n_queries, base.view());
   const Queries::Group group = tables.group(0);
   const uint32_t first_code = 4294967295u - 10000;
   std::vector<int32_t> limits(kQueryGroup, -1);
@@ -382,7 +382,7 @@ void test_histograms(Random& random, const Codes& codes, size_t n_bits, size_t n
     if (q % 5 == 1) begin[q] = end[q];                                 // nothing
     if (q % 5 == 2 && begin[q] < end[q]) std::swap(begin[q], end[q]);  // less than nothing
     if (q % 5 == 3) begin[q] = 0, end[q] = n;                          // all
-    if (q % 5 == 4) begin[q] = -5, end[q] = n + 5;                     // more than all
+    if (q % 5 == 4) begin[q] = std::numeric_limits<int64_t>::min(), end[q] = std::numeric_limits<int64_t>::max();
   }
   std::vector<int64_t> counts(n_queries * (n_bits + 1), 77), hits(counts), wanted_counts(counts.size()),
       wanted_hits(counts.size());
@@ -396,6 +396,31 @@ void test_histograms(Random& random, const Codes& codes, size_t n_bits, size_t n
                       hits.data());
   CHECK(counts == wanted_counts);
   CHECK(hits == wanted_hits);
+}
+
+// Padding that is not zero, as in a damaged file: nothing is written outside the histograms, nothing counted twice.
+void test_dirty_padding() {
+  for (const size_t n_bits : {1, 3, 4, 5, 7, 9, 60, 65, 247, 250, 257, 301}) {
+    Random random(n_bits);
+    const Codes codes = random_codes(random, Kind::kUniform, 75, n_bits);
+    const Codes queries = queries_for(random, codes, 7, n_bits);
+    Base dirty = make_base(random, codes, n_bits, Lists::kNone);
+    Codes asked = queries;
+    const auto padding = [&] { return static_cast<uint8_t>(random.below(1u << (8 - n_bits % 8) % 8)); };
+    for (Code& code : dirty.codes) code.back() |= padding();
+    for (Code& code : asked) code.back() |= padding();
+    set_tiles(dirty);
+
+    std::vector<int64_t> counts(7 * (n_bits + 1)), hits(counts), wanted(counts), begin(7, 0), end(7, 1);
+    distance_histograms(dirty.view(), flat(asked).data(), 7, begin.data(), end.data(), 1, counts.data(), hits.data());
+    const auto found = nearest(dirty.view(), flat(asked).data(), 7, 40, static_cast<int32_t>(n_bits), 1);
+    const Base clean = make_base(random, codes, n_bits, Lists::kNone);
+    for (size_t q = 0; q < 7; ++q) {
+      for (const Code& code : codes) ++wanted[q * (n_bits + 1) + static_cast<size_t>(distance(code, queries[q]))];
+      CHECK(is_beginning(found[q], ranking(clean, queries[q]), 40, static_cast<int32_t>(n_bits)));
+    }
+    CHECK(counts == wanted);
+  }
 }
 
 // ------------------------------------------------------------------------------------------ threads
@@ -491,6 +516,7 @@ int main() {
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
+  test_dirty_padding();
   test_threads();
   test_senseless_numbers_of_threads();
   std::printf("%ld passed, %ld failed\n", passed, failed);
