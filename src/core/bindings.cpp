@@ -348,6 +348,7 @@ size_t tiles_for(size_t n_codes) { return (n_codes + kTile - 1) / kTile; }
 
 nb::tuple group(Codes codes) {
   require(codes.shape(0) < UINT32_MAX, "there must be fewer than 2^32 - 1 codes");
+  require(codes.shape(1) > 0, "codes must have at least one byte");
   Groups groups;
   {
     nb::gil_scoped_release release;
@@ -382,11 +383,12 @@ CodeBase as_base(const Tiles& tiles, size_t n_codes, size_t n_bits, const List& 
                  bool ordered = true) {
   require(n_codes < UINT32_MAX, "there must be fewer than 2^32 - 1 codes");
   require(tiles.shape(0) == tiles_for(n_codes) && tiles.shape(2) == kTile, "tiles and number of codes disagree");
-  require(n_bits > 0 && n_bits < UINT16_MAX && tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
+  require(n_bits > 0 && n_bits <= kMostBits, "the number of bits must lie between 1 and 65535");
+  require(tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
   require(!offsets || rows, "offsets come with rows");
   require(!offsets || offsets->shape(0) == n_codes + 1, "offsets must have one entry more than there are codes");
   require(!rows || rows->shape(0) == (offsets ? (*offsets)(n_codes) : n_codes), "rows and offsets disagree");
-  return {tiles.data(), static_cast<uint32_t>(n_codes),     tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
+  return {tiles.data(), static_cast<uint32_t>(n_codes), tiles.shape(1), n_bits, offsets ? offsets->data() : nullptr,
           rows ? rows->data() : nullptr, ordered || !rows, {}};
 }
 
@@ -404,7 +406,7 @@ Rings as_rings(const CodeBase& base, const std::optional<Codes>& pivots, const s
 }
 
 nb::tuple together(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
-  require(codes.shape(1) == (n_bits + 7) / 8 && n_bits < UINT16_MAX, "codes and number of bits disagree");
+  require(codes.shape(1) == (n_bits + 7) / 8 && n_bits <= kMostBits, "codes and number of bits disagree");
   Neighbourhoods found;
   {
     nb::gil_scoped_release release;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <queue>
+#include <stdexcept>
 #include <utility>
 
 #include "random.hpp"
@@ -9,6 +10,10 @@
 #include "scan_queries.hpp"
 
 namespace ilhash {
+
+void CodeBase::throw_broken_list() {
+  throw std::invalid_argument("offsets must ascend and must not exceed the number of rows");
+}
 
 void fill_tiles(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m, uint8_t* tiles) {
   for (size_t first = 0; first < n_codes; first += kTile, tiles += m * kTile) {

@@ -15,6 +15,8 @@
 
 namespace ilhash {
 
+constexpr size_t kMostBits = 65535;  // distances are added up in 16 bits
+
 // Blocks of codes that lie in a ring around a pivot: a query whose distance to the pivot is far from those of the ring
 // cannot be near any code of the block (the triangle inequality). See rings.cpp.
 constexpr size_t kRingCodes = 256;  // codes per block
@@ -38,8 +40,16 @@ struct CodeBase {
   Rings rings;
 
   size_t n_items() const { return offsets ? offsets[n_codes] : n_codes; }
-  size_t n_items(uint32_t code) const { return offsets ? offsets[code + 1] - offsets[code] : 1; }
+  size_t n_items(uint32_t code) const {
+    if (!offsets) return 1;
+    const uint32_t begin = offsets[code], end = offsets[code + 1];
+    if (begin > end || end > offsets[n_codes]) throw_broken_list();  // or a damaged file would be read outside its rows
+    return end - begin;
+  }
   uint32_t first_row(uint32_t code) const { return rows ? rows[offsets ? offsets[code] : code] : code; }
+
+ private:
+  [[noreturn]] static void throw_broken_list();  // std::invalid_argument
 };
 
 struct Matches {  // of one query, in the order (distance, row)
@@ -68,7 +78,7 @@ struct Neighbourhoods {
 Neighbourhoods bring_neighbours_together(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m,
                                          size_t n_bits);
 
-// The k nearest items of each query that are not farther than max_distance.
+// The k nearest items of each query that are not farther than max_distance (>= 0).
 std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
                              int32_t max_distance, size_t n_threads);
 

@@ -423,6 +423,41 @@ void test_dirty_padding() {
   }
 }
 
+// ------------------------------------------------------------------------------------------ damage
+
+template <class Search>
+bool refused(const Search& search) {
+  try {
+    search();
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+  return false;
+}
+
+// Lists that point outside the rows or run backwards are never followed.
+void test_damaged_offsets() {
+  Random random(11);
+  const Codes codes = random_codes(random, Kind::kFewDistinct, 3000, 32);
+  const Codes queries = queries_for(random, codes, 5, 32);
+  const std::vector<float> weights(5 * 32, 1.0f);
+  const auto searches_refused = [&](const Base& base, size_t n_threads) {
+    const CodeBase view = base.view();
+    return refused([&] { nearest(view, flat(queries).data(), 5, 9999, 32, n_threads); }) &&
+           refused([&] { nearest_weighted(view, flat(queries).data(), weights.data(), 5, 9999, n_threads); });
+  };
+  for (const Lists lists : {Lists::kAll, Lists::kFiltered}) {
+    const Base sound = make_base(random, codes, 32, lists);
+    CHECK(!searches_refused(sound, 1));
+    for (const size_t n_threads : {1, 2})
+      for (const uint32_t wrong : {0u, 3001u, 0x80000000u, 0xFFFFFFFFu}) {
+        Base base = sound;
+        base.offsets[2] = wrong;
+        CHECK(searches_refused(base, n_threads));
+      }
+  }
+}
+
 // ------------------------------------------------------------------------------------------ threads
 
 // A thread that the system refuses after the second.
@@ -513,10 +548,12 @@ int main() {
   for (const size_t n_bits : {2048, 4096, 5000}) test_width(n_bits, 65, 3 + n_bits % 9, 1);
   for (const size_t n_bits : {3, 24, 64, 256}) test_width(n_bits, 5000, 5, 2);
   test_width(32, 7000, 3, 3);  // three threads share the base
+  test_width(kMostBits, 2, 2, 1);
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
   test_dirty_padding();
+  test_damaged_offsets();
   test_threads();
   test_senseless_numbers_of_threads();
   std::printf("%ld passed, %ld failed\n", passed, failed);
