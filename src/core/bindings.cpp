@@ -415,7 +415,8 @@ nb::tuple together(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
   }
   std::vector<uint16_t> rings;
   for (const Ring& ring : found.rings) rings.insert(rings.end(), {ring.pivot, ring.nearest, ring.farthest});
-  return nb::make_tuple(to_numpy(std::move(found.order)), to_numpy(std::move(found.pivots)), to_numpy(std::move(rings)));
+  return nb::make_tuple(to_numpy(std::move(found.order)), to_numpy(std::move(found.pivots)),
+                        to_numpy(std::move(rings)));
 }
 
 // All answers one behind the other: (offsets, rows, distances).

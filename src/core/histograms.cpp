@@ -105,7 +105,7 @@ void distance_histograms(const CodeBase& base, const uint8_t* queries, size_t n_
   std::fill(hits, hits + n_queries * width, 0);
   in_parallel((n_queries + kQueryGroup - 1) / kQueryGroup, sensible_threads(n_threads), [&](size_t group) {
     const size_t first = group * kQueryGroup, n = std::min(kQueryGroup, n_queries - first);
-    const Queries four(queries + first * base.m, n, base);
+    const Queries four(queries + first * base.m, n, base.n_bits);
     QueryCounts query[kQueryGroup];
     for (size_t q = 0; q < n; ++q)
       query[q] = {std::clamp(begin[first + q], int64_t{0}, n_codes), std::clamp(end[first + q], int64_t{0}, n_codes),

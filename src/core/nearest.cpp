@@ -210,9 +210,8 @@ struct Itinerary {
 bool search_by_rings(const CodeBase& base, const uint8_t* query, Nearest& state) {
   constexpr size_t kGiveUp = 3;  // looks at no more than a third of the base
   const Itinerary way(base, query);
-  std::vector<uint8_t> table(32 * base.m);
-  scan_kernels().prepare(query, base.m, table.data());
-  const uint8_t* const tables = table.data();
+  const Queries alone(query, 1, base.n_bits);
+  const Queries::Group group = alone.group(0);
   uint64_t found[kRingCodes + kCollectSlack];
   uint64_t* const to = found;
   size_t at = 0;
@@ -222,7 +221,7 @@ bool search_by_rings(const CodeBase& base, const uint8_t* query, Nearest& state)
       const size_t first = size_t{way.blocks[at]} * kRingCodes, n = std::min(kRingCodes, base.n_codes - first);
       const int32_t limit = state.limit();
       size_t n_found = 0;
-      scan_kernels().collect(base.tiles + first * base.m, n, base.m, 1, &tables, &query, &limit,
+      scan_kernels().collect(base.tiles + first * base.m, n, base.m, 1, group.tables, group.codes, &limit,
                              static_cast<uint32_t>(first), &to, &n_found);
       state.accept(found, n_found);
     }
@@ -249,8 +248,8 @@ std::vector<size_t> answer_by_rings(const CodeBase& base, const uint8_t* queries
   return others;
 }
 
-std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k, int32_t max_distance,
-                          size_t n_threads) {
+std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
+                          int32_t max_distance, size_t n_threads) {
   std::vector<Matches> out(n_queries);
   // With fewer groups of four than threads, threads share the base; otherwise they share the queries.
   const bool share_base =
@@ -260,7 +259,7 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
   const size_t batch = std::min(kBatch, share_base ? n_queries : whole_groups);
   in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
     const size_t first = i * batch, n = std::min(batch, n_queries - first);
-    const Queries group(queries + first * base.m, n, base);
+    const Queries group(queries + first * base.m, n, base.n_bits);
     std::vector<Batch> parts;
     for (size_t part = 0; part < (share_base ? n_threads : 1); ++part) parts.emplace_back(base, n, k, max_distance);
     if (share_base)

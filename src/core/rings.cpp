@@ -2,7 +2,7 @@
 //
 // Learned codes crowd around few centres. A handful of pivots is found in a sample (the bitwise majority of the codes
 // nearest to each, again and again), all codes are sorted by (nearest pivot, distance to it), and each block of 256
-// remembers between which distances from its pivot its codes lie. A search then looks only at blocks whose ring can hold
+// remembers between which distances from its pivot its codes lie. A search looks only at blocks whose ring can hold
 // something near enough. Whatever the pivots, this is exact; good pivots only spare more.
 #include <algorithm>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<std::vector<uint16_t>> distances_between(const uint8_t* others, size
   std::vector<uint8_t> tiles(n_tiles * kTile * m);
   fill_tiles(codes, rows, n_codes, m, tiles.data());
   std::vector<std::vector<uint16_t>> out((n_others + 3) / 4 * 4, std::vector<uint16_t>(n_tiles * kTile));
-  const Queries queries(others, n_others, m);
+  const Queries queries(others, n_others, 8 * m);
   for (size_t g = 0; g < queries.n_groups(); ++g) {
     const Queries::Group group = queries.group(g);
     uint16_t* to[kQueryGroup];

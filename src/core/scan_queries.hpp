@@ -83,8 +83,8 @@ void in_parallel(size_t n, size_t n_threads, const Work& work) {
 // looked up twice and its twin is not listened to.
 class Queries {
  public:
-  Queries(const uint8_t* queries, size_t n, const CodeBase& base)
-      : queries_(queries), n_(n), m_(base.m), n_bits_(base.n_bits), tables_((n + 1) * 32 * m_) {
+  Queries(const uint8_t* queries, size_t n, size_t n_bits)
+      : queries_(queries), n_(n), m_((n_bits + 7) / 8), n_bits_(n_bits), tables_((n + 1) * 32 * m_) {
     const bool alone = n % kQueryGroup == 1;
     std::vector<uint8_t> even(32 * m_), odd(32 * m_);
     for (size_t q = 0; q + (alone ? 1 : 0) < n; q += 2) {

@@ -110,7 +110,7 @@ struct Base {
 
   CodeBase view() const {
     return {tiles.data(), static_cast<uint32_t>(codes.size()), (n_bits + 7) / 8, n_bits,
-            lists ? offsets.data() : nullptr, lists ? rows.data() : nullptr, ordered};
+            lists ? offsets.data() : nullptr, lists ? rows.data() : nullptr, ordered, {}};
   }
 };
 
@@ -273,7 +273,7 @@ void test_collect(Random& random, const Codes& codes, size_t n_bits, size_t n_qu
   const Codes queries = queries_for(random, codes, n_queries, n_bits);
   const std::vector<uint8_t> bytes = flat(queries);
   const size_t m = base.view().m;
-  const Queries tables(bytes.data(), n_queries, base.view());
+  const Queries tables(bytes.data(), n_queries, base.n_bits);
   const Queries::Group group = tables.group(0);
   const uint32_t first_code = 4294967295u - 10000;
   std::vector<int32_t> limits(kQueryGroup, -1);
@@ -533,6 +533,49 @@ void test_width(size_t n_bits, size_t n, size_t n_queries, size_t n_threads) {
   }
 }
 
+// Codes that crowd get an order with rings, which hold every code of their blocks and change no answer.
+void test_rings(size_t n_bits) {
+  Random random(n_bits);
+  const size_t m = (n_bits + 7) / 8;
+  Codes codes, pool;
+  for (size_t i = 0; i < 6; ++i) pool.push_back(random_code(random, n_bits));
+  for (size_t i = 0; i < 20000; ++i) {
+    codes.push_back(pool[random.below(6)]);
+    for (size_t bit = 0; bit < n_bits; ++bit)
+      if (random.below(12) == 0) flip(codes.back(), static_cast<uint32_t>(bit));
+  }
+  const std::vector<uint8_t> bytes = flat(codes);
+  std::vector<uint32_t> rows(codes.size());
+  for (uint32_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  const Neighbourhoods found = bring_neighbours_together(bytes.data(), rows.data(), rows.size(), m, n_bits);
+  CHECK(found.order.size() == codes.size());
+  std::vector<bool> met(codes.size(), false);
+  for (size_t i = 0; i < found.order.size(); ++i) {
+    met[found.order[i]] = true;
+    const Ring ring = found.rings[i / kRingCodes];
+    const Code pivot(found.pivots.begin() + static_cast<std::ptrdiff_t>(ring.pivot * m),
+                     found.pivots.begin() + static_cast<std::ptrdiff_t>((ring.pivot + 1) * m));
+    const auto d = distance(codes[found.order[i]], pivot);
+    CHECK(static_cast<int64_t>(d) >= ring.nearest && static_cast<int64_t>(d) <= ring.farthest);
+  }
+  CHECK(std::find(met.begin(), met.end(), false) == met.end());
+  std::vector<uint8_t> plain((codes.size() + kTile - 1) / kTile * kTile * m), ringed(plain.size());
+  fill_tiles(bytes.data(), nullptr, codes.size(), m, plain.data());
+  fill_tiles(bytes.data(), found.order.data(), codes.size(), m, ringed.data());
+  const auto n = static_cast<uint32_t>(codes.size());
+  const CodeBase scanned{plain.data(), n, m, n_bits, nullptr, nullptr, true, {}};
+  const Rings rings{found.pivots.data(), found.pivots.size() / m, found.rings.data()};
+  const CodeBase by_rings{ringed.data(), n, m, n_bits, nullptr, found.order.data(), false, rings};
+  const std::vector<uint8_t> queries = flat(queries_for(random, codes, 9, n_bits));
+  for (const size_t k : {size_t{1}, size_t{10}, size_t{3000}})
+    for (const int32_t radius : {2, static_cast<int32_t>(n_bits)}) {
+      const auto expected = nearest(scanned, queries.data(), 9, k, radius, 1);
+      const auto answers = nearest(by_rings, queries.data(), 9, k, radius, 2);
+      for (size_t q = 0; q < 9; ++q)
+        CHECK(answers[q].rows == expected[q].rows && answers[q].distances == expected[q].distances);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -552,6 +595,7 @@ int main() {
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
+  for (const size_t n_bits : {24, 67, 300}) test_rings(n_bits);
   test_dirty_padding();
   test_damaged_offsets();
   test_threads();
