@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import ilhash
 from ilhash import HammingIndex
-from ilhash.search import rescore
+from ilhash.search import _segment, rescore
 
 
 def random_codes(rng, n, n_bits, n_distinct=None):
@@ -410,7 +410,8 @@ def clustered(rng, n, n_bits, n_clusters, noise):
 
 
 @pytest.mark.parametrize(("n_bits", "noise", "repeats"), [(32, 0.1, 1), (61, 0.08, 3), (128, 0.05, 1), (300, 0.02, 2)])
-def test_codes_that_crowd_are_searched_by_rings_with_the_same_answers(n_bits, noise, repeats):
+def test_codes_that_crowd_are_searched_by_rings_with_the_same_answers(n_bits, noise, repeats, monkeypatch):
+    monkeypatch.setattr(_segment, "RINGS_FROM", 10_000)
     rng = np.random.default_rng(n_bits)
     codes = np.tile(clustered(rng, 40_000, n_bits, 8, noise), (repeats, 1))
     index = HammingIndex(codes, n_bits=n_bits)
@@ -432,12 +433,14 @@ def test_codes_that_crowd_are_searched_by_rings_with_the_same_answers(n_bits, no
     assert np.array_equal(index.codes([1, 9, 777]), codes[[1, 9, 777]])
 
 
-def test_rings_are_left_out_where_codes_do_not_crowd():
+def test_rings_are_left_out_where_codes_do_not_crowd(monkeypatch):
+    monkeypatch.setattr(_segment, "RINGS_FROM", 10_000)
     index = HammingIndex(random_codes(np.random.default_rng(0), 40_000, 64), n_bits=64)
     assert "rings" not in index._segments[0].arrays
 
 
-def test_an_index_with_rings_survives_a_folder(tmp_path):
+def test_an_index_with_rings_survives_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(_segment, "RINGS_FROM", 10_000)
     rng = np.random.default_rng(9)
     codes = clustered(rng, 30_000, 40, 6, 0.1)
     with HammingIndex.open(tmp_path / "index", n_bits=40) as index:

@@ -1,5 +1,7 @@
 // The k nearest items, by counting.
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "buffer.hpp"
@@ -29,9 +31,14 @@ class Nearest {
 
   int32_t limit() const {
     if (k_ == 0) return -1;
-    if (seen_ < k_ || !base_->ordered) return edge_;
-    return codes_[edge_] >= missing_at_edge() ? edge_ - 1 : edge_;
+    if (seen_ < k_ || !base_->ordered) return std::min(edge_, guess_);
+    return std::min(codes_[edge_] >= missing_at_edge() ? edge_ - 1 : edge_, guess_);
   }
+
+  // Looks no farther than a distance within which the answers are likely to lie. If they do not, `complete` tells, and
+  // the search must be done again.
+  void guess(int32_t distance) { guess_ = distance; }
+  bool complete() const { return seen_ >= k_ || guess_ >= edge_; }
 
   void accept(const uint64_t* candidates, size_t n) {
     if (n == 0) return;
@@ -122,6 +129,7 @@ class Nearest {
   const CodeBase* base_;
   size_t k_;
   int32_t edge_;
+  int32_t guess_ = INT32_MAX;
   size_t seen_ = 0;  // items within the edge
   std::vector<size_t> items_, codes_;
   uint64_t* kept_;
@@ -142,11 +150,18 @@ class Batch {
   Nearest& operator[](size_t q) { return queries_[q]; }
   size_t size() const { return queries_.size(); }
 
+  // What `other` found for its only query is what query q is to answer.
+  void replace(size_t q, Batch& other) {
+    queries_[q] = std::move(other.queries_[0]);
+    replaced_.push_back(std::move(other.storage_));
+  }
+
  private:
   static constexpr size_t kLargestStored = 10000;
   size_t capacity_;
   Buffer<uint64_t> storage_;
   std::vector<Nearest> queries_;
+  std::vector<Buffer<uint64_t>> replaced_;
 };
 
 void look_at(const CodeBase& base, size_t first, size_t n, const Queries::Group& group, Batch& states,
@@ -168,6 +183,47 @@ void pass(const CodeBase& base, size_t from, size_t to, const Queries& queries, 
   walk(base, from, to, queries.n_groups(), [&](size_t first, size_t n, size_t g) {
     look_at(base, first, n, queries.group(g), states, scratch);
   });
+}
+
+// Where many neighbours are wanted, a sample of the tiles tells early how far they lie: without it, the first codes
+// would all be candidates, and with it hardly more than are wanted.
+void guess_from_sample(const CodeBase& base, const Queries& queries, size_t k, Batch& states) {
+  const size_t n_tiles = base.n_codes / kTile;  // whole ones
+  const size_t n_sample = std::min<size_t>(128, std::max<size_t>(16, n_tiles / 64));
+  const double expected = static_cast<double>(k * n_sample * kTile) / base.n_codes;
+  if (n_tiles < 4 * n_sample || expected < 3) return;
+  const auto wanted = static_cast<size_t>(expected + 3 * std::sqrt(expected) + 1);
+  if (wanted >= n_sample * kTile / 2) return;
+  uint16_t distances[kQueryGroup][kTile];
+  uint16_t* const to[kQueryGroup] = {distances[0], distances[1], distances[2], distances[3]};
+  for (size_t g = 0; g < queries.n_groups(); ++g) {
+    const Queries::Group group = queries.group(g);
+    std::vector<uint32_t> counts(kQueryGroup * (base.n_bits + 1), 0);
+    for (size_t t = 0; t < n_sample; ++t) {
+      const uint8_t* const tile = base.tiles + t * n_tiles / n_sample * base.m * kTile;
+      scan_kernels().distances_wide(tile, 1, base.m, group.n_kernel, group.tables, to);
+      for (size_t q = 0; q < group.n; ++q)
+        for (const uint16_t d : distances[q]) ++counts[q * (base.n_bits + 1) + d];
+    }
+    for (size_t q = 0; q < group.n; ++q) {
+      int32_t distance = 0;
+      const uint32_t* const at = counts.data() + q * (base.n_bits + 1);
+      for (size_t seen = at[0]; seen < wanted; seen += at[++distance]) continue;
+      states[group.first + q].guess(distance);
+    }
+  }
+}
+
+void pass_with_guess(const CodeBase& base, const Queries& queries, size_t k, int32_t max_distance, Batch& states) {
+  guess_from_sample(base, queries, k, states);
+  pass(base, 0, base.n_codes, queries, states);
+  for (size_t q = 0; q < states.size(); ++q)
+    if (!states[q].complete()) {  // one in some hundreds
+      Batch again(base, 1, k, max_distance);
+      const Queries alone(queries.code(q), 1, base.n_bits);
+      pass(base, 0, base.n_codes, alone, again);
+      states.replace(q, again);
+    }
 }
 
 // Few queries, several threads: each thread takes a part of the base, and the parts are put together in their order.
@@ -265,7 +321,7 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
     if (share_base)
       pass_in_parts(base, group, parts);
     else
-      pass(base, 0, base.n_codes, group, parts[0]);
+      pass_with_guess(base, group, k, max_distance, parts[0]);
     for (size_t q = 0; q < n; ++q) out[first + q] = parts[0][q].matches();
   });
   return out;

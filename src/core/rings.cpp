@@ -16,7 +16,6 @@ namespace {
 
 constexpr size_t kPivots = 32;
 constexpr size_t kSample = 8192;
-constexpr size_t kLeastCodes = 2 * kSample;  // fewer are looked at faster than they are thought about
 constexpr size_t kRounds = 4;
 constexpr size_t kTrials = 32, kTrialNeighbours = 10;
 constexpr double kWorthIt = 0.4;  // share of codes that may remain to be looked at
@@ -132,7 +131,7 @@ std::vector<Ring> rings_of(const std::vector<uint8_t>& pivots, const std::vector
 Neighbourhoods bring_neighbours_together(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m,
                                          size_t n_bits) {
   Neighbourhoods out;
-  if (n_codes < kLeastCodes) return out;
+  if (n_codes < kSample) return out;
   std::vector<uint8_t> sample(kSample * m), pivots(kPivots * m);
   for (size_t i = 0; i < kSample; ++i) {
     const uint8_t* const code = codes + size_t{rows[i * n_codes / kSample]} * m;

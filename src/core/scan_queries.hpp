@@ -40,7 +40,7 @@ void walk(const CodeBase& base, size_t from, size_t to, size_t n_groups, const L
     const uint8_t* const next = base.tiles + (first + n) * base.m;
     const size_t next_bytes = std::min(largest, to - first - n) * base.m;
     for (size_t g = 0; g < n_groups; ++g) {
-      fetch(next + next_bytes * g / n_groups, next + next_bytes * (g + 1) / n_groups);
+      if (n_groups > 1) fetch(next + next_bytes * g / n_groups, next + next_bytes * (g + 1) / n_groups);
       look(first, n, g);
     }
   }
@@ -101,6 +101,7 @@ class Queries {
     const uint8_t *tables[2], *codes[kQueryGroup];
   };
 
+  const uint8_t* code(size_t q) const { return queries_ + q * m_; }
   size_t n_groups() const { return (n_ + kQueryGroup - 1) / kQueryGroup; }
 
   Group group(size_t g) const {

@@ -22,6 +22,11 @@ def threads(n_threads: Any) -> int:
 
 
 def refuse_repeated(ids: NDArray[Any]) -> None:
-    repeated = len(ids) - len(set(ids.tolist())) if ids.dtype == object else len(ids) - len(np.unique(ids))
+    """Refuse ids that are not distinct."""
+    if ids.dtype == object:
+        repeated = len(ids) - len(set(ids.tolist()))
+    else:
+        ranked = ids if (ids[:-1] < ids[1:]).all() else np.sort(ids)
+        repeated = int(np.count_nonzero(ranked[:-1] == ranked[1:]))
     if repeated:
         raise ValueError(f"ids must be distinct, got {repeated} of {len(ids)} again")

@@ -19,6 +19,7 @@ from ilhash.search._ids import Ids, IntIds, Rows, StrIds, ids_from_arrays
 
 __all__ = ["Found", "Segment"]
 
+RINGS_FROM = 131_072  # distinct codes; fewer are looked at faster than they are thought about
 GATHER_BELOW = 0.05  # share of allowed items below which their codes are taken out rather than all looked at
 
 
@@ -83,11 +84,12 @@ class Segment:
         codes = np.ascontiguousarray(codes)
         first_rows, offsets, rows = _core.group_codes(codes)
         postings = Postings(offsets, rows, ordered=True) if len(rows) else Postings(None, None, ordered=True)
-        nearby, pivots, rings = _core.bring_neighbours_together(codes, first_rows, n_bits)
         arrays = sorted_ids.to_arrays()  # the first array has one entry per row
-        if len(nearby):
-            first_rows, postings = first_rows[nearby], postings.reordered(nearby)
-            arrays |= {"pivots": pivots.reshape(-1, codes.shape[1]), "rings": rings.reshape(-1, 3)}
+        if len(first_rows) >= RINGS_FROM:
+            nearby, pivots, rings = _core.bring_neighbours_together(codes, first_rows, n_bits)
+            if len(nearby):
+                first_rows, postings = first_rows[nearby], postings.reordered(nearby)
+                arrays |= {"pivots": pivots.reshape(-1, codes.shape[1]), "rings": rings.reshape(-1, 3)}
         arrays["tiles"] = packed.to_tiles(codes, first_rows)
         lists = {"offsets": postings.offsets, "rows": postings.rows}
         arrays |= {name: values for name, values in lists.items() if values is not None}
