@@ -2,7 +2,7 @@
 
 python benchmarks/evaluation.py
 
-2,000 queries, 1,000,000 codes of 128 bits in 10 classes. The peer finds the 10,000 nearest of each query with the faster
+2,000 queries, 1,000,000 codes of 128 bits in 10 classes. The peer finds the 10,000 nearest of each query by the faster
 mode of faiss's IndexBinaryFlat and counts labels with NumPy, which gives precision and recall for k up to 10,000 under
 whatever order faiss gives to ties. Ours gives them for every k up to 1,000,000, aware of ties, with mAP and bounds.
 """
