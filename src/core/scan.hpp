@@ -83,7 +83,7 @@ std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_
                              int32_t max_distance, size_t n_threads);
 
 // The same where a bit that differs from the query counts as much as its weight, a number >= 0 of which each query has
-// n_bits. Order: (distance, row).
+// n_bits. Order: (distance, row), the distance as the float that is returned.
 struct WeightedMatches {
   std::vector<float> distances;
   std::vector<uint32_t> rows;

@@ -2,8 +2,8 @@
 //
 // Bytes cannot hold such distances, but they can hold a bound: weights are scaled and rounded down so that whatever
 // lies within the limit stays within 250 steps. The kernel finds all codes whose bound is small enough, and their
-// distances are then computed in double precision. The answer is exact; the rounding only decides how many codes are
-// looked at twice.
+// distances are then computed in double precision and rounded to floats once. The answer is exact; the bounds only
+// decide how many codes are looked at twice.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,8 @@ namespace {
 constexpr double kSteps = 250;
 
 struct Candidate {
-  double distance;
+  float distance;
+  uint32_t rank;  // orders codes by their first rows
   uint32_t code;
 };
 
@@ -34,7 +35,7 @@ class WeightedQuery {
   }
 
   void look_at(size_t first, size_t n, std::vector<uint64_t>& scratch) {
-    if (limit_ == std::numeric_limits<double>::infinity()) {
+    if (limit_ == std::numeric_limits<float>::infinity()) {
       for (size_t c = first; c < first + n; ++c) take(static_cast<uint32_t>(c));
     } else {
       const uint8_t* const table = rounded_.data();
@@ -50,21 +51,20 @@ class WeightedQuery {
 
   WeightedMatches matches() {
     cut();
-    std::sort(kept_.begin(), kept_.end(), nearer);
     WeightedMatches out;
     std::vector<uint32_t> codes;
     for (size_t i = 0; i < kept_.size() && out.rows.size() < k_;) {
-      const double distance = kept_[i].distance;
+      const float distance = kept_[i].distance;
       for (codes.clear(); i < kept_.size() && kept_[i].distance == distance; ++i) codes.push_back(kept_[i].code);
       append_rows(*base_, codes.data(), codes.data() + codes.size(), k_ - out.rows.size(), out.rows);
-      out.distances.resize(out.rows.size(), static_cast<float>(distance));
+      out.distances.resize(out.rows.size(), distance);
     }
     return out;
   }
 
  private:
   static bool nearer(const Candidate& a, const Candidate& b) {
-    return a.distance != b.distance ? a.distance < b.distance : a.code < b.code;
+    return a.distance != b.distance ? a.distance < b.distance : a.rank < b.rank;
   }
 
   // Bits first_bit .. first_bit + 3 of a code are the half byte's bits 8, 4, 2, 1; there is no weight beyond n_bits.
@@ -78,32 +78,41 @@ class WeightedQuery {
   void take(uint32_t code) {
     if (base_->n_items(code) == 0) return;
     const uint8_t* const at = base_->tiles + code / kTile * base_->m * kTile + code % kTile;
-    double distance = 0;
+    double sum = 0;
     for (size_t j = 0; j < base_->m; ++j)
-      distance += exact_[32 * j + (at[j * kTile] & 15)] + exact_[32 * j + 16 + (at[j * kTile] >> 4)];
-    if (distance <= limit_) kept_.push_back({distance, code});
+      sum += exact_[32 * j + (at[j * kTile] & 15)] + exact_[32 * j + 16 + (at[j * kTile] >> 4)];
+    const auto distance = static_cast<float>(sum);
+    if (distance <= limit_) kept_.push_back({distance, base_->ordered ? code : base_->first_row(code), code});
   }
 
-  // Drops what cannot be among the first k, and draws the limit closer.
+  // Drops what cannot be among the first k, and draws the limit closer. Of the codes at the limit itself as many are
+  // enough as items are missing, those whose lists begin with the smallest rows: else a query whose distances are all
+  // alike would keep, and sort again and again, the whole base.
   void cut() {
     std::sort(kept_.begin(), kept_.end(), nearer);
-    size_t items = 0, n = 0;
-    while (n < kept_.size() && items < k_) items += base_->n_items(kept_[n++].code);
-    if (items >= k_ && n > 0) {
-      while (n < kept_.size() && kept_[n].distance == kept_[n - 1].distance) ++n;
-      kept_.resize(n);
-      if (kept_.back().distance < limit_) {
-        limit_ = kept_.back().distance;
-        if (!(limit_ > 0.8 * rounded_for_)) round_tables();
+    for (size_t n = 0, items = 0; n < kept_.size() && items < k_;) {
+      const size_t first = n, missing = k_ - items;
+      const float distance = kept_[first].distance;
+      for (; n < kept_.size() && kept_[n].distance == distance; ++n) items += base_->n_items(kept_[n].code);
+      if (items >= k_) {
+        kept_.resize(first + std::min(n - first, missing));
+        draw_limit(distance);
       }
     }
     n_after_cut_ = kept_.size();
   }
 
+  void draw_limit(float distance) {
+    if (distance == limit_) return;
+    limit_ = distance;
+    if (!(limit_ > 0.8 * rounded_for_)) round_tables();
+  }
+
   void round_tables() {
     rounded_for_ = limit_;
     for (size_t i = 0; i < exact_.size(); ++i) {
-      const double steps = limit_ > 0 ? std::floor(exact_[i] * (kSteps / limit_)) : (exact_[i] > 0 ? 255.0 : 0.0);
+      const double steps =
+          limit_ > 0 ? std::floor(exact_[i] * (kSteps / rounded_for_)) : (exact_[i] > 0 ? 255.0 : 0.0);
       rounded_[i] = static_cast<uint8_t>(std::min(steps, 255.0));
     }
   }
@@ -112,7 +121,7 @@ class WeightedQuery {
   size_t k_;
   std::vector<double> exact_;     // what each value of a half byte costs
   std::vector<uint8_t> rounded_;  // the same in steps of rounded_for_ / 250, rounded down
-  double limit_ = std::numeric_limits<double>::infinity();
+  float limit_ = std::numeric_limits<float>::infinity();
   double rounded_for_ = std::numeric_limits<double>::infinity();
   std::vector<Candidate> kept_;
   size_t n_after_cut_ = 0;

@@ -369,6 +369,35 @@ void test_weighted(Random& random, const Base& base, const Codes& queries, Weigh
   }
 }
 
+// Distances that differ by less than a float can tell are ties: rows ascend among them.
+void test_weighted_order() {
+  Random random(3);
+  const Codes codes = random_codes(random, Kind::kUniform, 700, 64);
+  std::vector<float> weights(64, 1e-4f);
+  weights[0] = 1e4f;
+  for (const Lists lists : {Lists::kNone, Lists::kShuffled}) {
+    const Base base = make_base(random, codes, 64, lists);
+    for (const size_t k : {1, 30, 650}) {
+      const auto found = nearest_weighted(base.view(), codes[0].data(), weights.data(), 1, k, 1).front();
+      std::vector<std::pair<float, uint32_t>> items;
+      for (const auto& item : base.items)
+        items.push_back({static_cast<float>(weighted_distance(base.codes[item.first], codes[0], weights.data(), 64)),
+                         item.second});
+      check_weighted(found, items, k);
+    }
+  }
+}
+
+// 100,000 codes at the same distance, of which few are wanted, take no time to speak of.
+void test_weighted_all_alike() {
+  Random random(4);
+  const Codes codes = random_codes(random, Kind::kUniform, 100000, 64);
+  const Base base = make_base(random, codes, 64, Lists::kNone);
+  const std::vector<float> weights(64, 0.0f);
+  const auto found = nearest_weighted(base.view(), codes[0].data(), weights.data(), 1, 3, 1).front();
+  CHECK(found.rows == (std::vector<uint32_t>{0, 1, 2}));
+}
+
 // ------------------------------------------------------------------------------------------ histograms
 
 void test_histograms(Random& random, const Codes& codes, size_t n_bits, size_t n_queries, size_t n_threads) {
@@ -596,6 +625,8 @@ int main() {
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
   for (const size_t n_bits : {24, 67, 300}) test_rings(n_bits);
+  test_weighted_order();
+  test_weighted_all_alike();
   test_dirty_padding();
   test_damaged_offsets();
   test_threads();
