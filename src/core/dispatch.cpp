@@ -46,14 +46,18 @@ bool leaf7_bits(int register_index, int bits) {
   __cpuidex(info, 7, 0);
   return (info[register_index] & bits) == bits;
 }
-bool has_avx2() { return leaf7_bits(1, 1 << 5) && (_xgetbv(0) & 0x6) == 0x6; }
+bool has_avx2() { return leaf7_bits(1, 1 << 3 | 1 << 5 | 1 << 8) && (_xgetbv(0) & 0x6) == 0x6; }  // BMI, AVX2, BMI2
 bool has_avx512() {
-  return leaf7_bits(1, (1 << 16) | (1 << 17) | (1 << 30) | static_cast<int>(1u << 31)) && (_xgetbv(0) & 0xE6) == 0xE6;
+  return has_avx2() && leaf7_bits(1, (1 << 16) | (1 << 17) | (1 << 30) | static_cast<int>(1u << 31)) &&
+         (_xgetbv(0) & 0xE6) == 0xE6;
 }
 #else
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
 bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #endif
