@@ -419,9 +419,10 @@ nb::tuple together(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
                         to_numpy(std::move(rings)));
 }
 
-// All answers one behind the other: (offsets, rows, distances).
+// All answers one behind the other: (offsets, rows, distances). Each is given up once it was copied: a radius may find
+// most of the base for every query.
 template <class Answers>
-nb::tuple as_lists(const Answers& answers) {
+nb::tuple as_lists(Answers answers) {
   std::vector<int64_t> begins(answers.size() + 1, 0), rows;
   std::decay_t<decltype(answers[0].distances)> distances;
   {
@@ -430,9 +431,10 @@ nb::tuple as_lists(const Answers& answers) {
       begins[q + 1] = begins[q] + static_cast<int64_t>(answers[q].rows.size());
     distances.reserve(static_cast<size_t>(begins.back()));
     rows.reserve(static_cast<size_t>(begins.back()));
-    for (const auto& one : answers) {
+    for (auto& one : answers) {
       distances.insert(distances.end(), one.distances.begin(), one.distances.end());
       rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+      one = {};
     }
   }
   return nb::make_tuple(to_numpy(std::move(begins)), to_numpy(std::move(rows)), to_numpy(std::move(distances)));
@@ -450,7 +452,7 @@ nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets
     nb::gil_scoped_release release;
     answers = nearest(base, queries.data(), queries.shape(0), k, max_distance, n_threads);
   }
-  return as_lists(answers);
+  return as_lists(std::move(answers));
 }
 
 nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
@@ -465,7 +467,7 @@ nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, Lis
       require(weights.data()[i] >= 0 && weights.data()[i] <= 1e30f, "weights must lie between 0 and 1e30");
     answers = nearest_weighted(base, queries.data(), weights.data(), queries.shape(0), k, n_threads);
   }
-  return as_lists(answers);
+  return as_lists(std::move(answers));
 }
 
 void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vector<int64_t> begin, Vector<int64_t> end,

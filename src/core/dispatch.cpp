@@ -42,7 +42,8 @@ struct Level {
 bool leaf7_bits(int register_index, int bits) {
   int info[4];
   __cpuid(info, 1);
-  if (!(info[2] & (1 << 27))) return false;  // the operating system must save the wide registers
+  constexpr int kNeeded = 1 << 12 | 1 << 23 | 1 << 27;  // FMA, POPCNT, and the system must save the wide registers
+  if ((info[2] & kNeeded) != kNeeded) return false;
   __cpuidex(info, 7, 0);
   return (info[register_index] & bits) == bits;
 }
