@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "buffer.hpp"
@@ -60,9 +61,12 @@ class Nearest {
   // Takes over what was found in a later part of the base.
   void absorb(const Nearest& later) { accept(later.kept_, later.n_kept_); }
 
+  // To be called once, at the end: the candidates are given up, or the many of a large radius would lie beside the
+  // answers of the whole batch.
   Matches matches() {
     drop_the_far();
     const auto levels = by_distance();
+    overflow_.reset();
     Matches out;
     const size_t total = std::min(k_, seen_);
     out.distances.reserve(total);
@@ -81,11 +85,11 @@ class Nearest {
   void make_room(size_t n) {
     drop_the_far();
     if (n_kept_ + n <= capacity_ / 4 * 3) return;  // or there would be no room again after the next few
-    std::vector<uint64_t> larger(2 * (n_kept_ + n));
-    std::copy(kept_, kept_ + n_kept_, larger.begin());
+    capacity_ = 2 * (n_kept_ + n);
+    std::unique_ptr<uint64_t[]> larger(new uint64_t[capacity_]);  // not zeroed: what is not used takes no memory
+    std::copy(kept_, kept_ + n_kept_, larger.get());
     overflow_ = std::move(larger);
-    kept_ = overflow_.data();
-    capacity_ = overflow_.size();
+    kept_ = overflow_.get();
   }
 
   void drop_the_far() {
@@ -134,7 +138,7 @@ class Nearest {
   std::vector<size_t> items_, codes_;
   uint64_t* kept_;
   size_t capacity_, n_kept_ = 0;
-  std::vector<uint64_t> overflow_;  // where kept_ points once the storage is outgrown; its place survives a move
+  std::unique_ptr<uint64_t[]> overflow_;  // where kept_ points once the storage is outgrown
 };
 
 // The states of some queries, and the storage they share. The storage stays with the thread for the next batch.
