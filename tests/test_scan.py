@@ -429,9 +429,9 @@ def test_shapes_that_disagree_are_refused():
         search(base._replace(tiles=np.zeros((2, 2, 64), np.uint8)))
     with pytest.raises(ValueError, match="number of bits disagree"):
         search(base._replace(n_bits=17))
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="offsets come with rows"):
         search(base._replace(rows=None))
-    with pytest.raises(ValueError, match="end at the number of rows"):
+    with pytest.raises(ValueError, match="rows and offsets disagree"):
         search(base._replace(rows=base.rows[:-1]))
     with pytest.raises(ValueError, match="must not be negative"):
         search(base, max_distance=-1)
