@@ -265,6 +265,22 @@ void test_every_distance(size_t n_bits) {
   }
 }
 
+// Many codes at few distances, so that the k-th lies among ties in most blocks, and lists of very different lengths.
+void test_ties(size_t n_bits, Lists lists) {
+  Random random(n_bits);
+  Codes codes = random_codes(random, Kind::kUniform, 3000, n_bits);
+  for (size_t i = 0; i < codes.size(); i += 2) codes[i] = codes[i / 2 % 40];
+  const Base base = make_base(random, codes, n_bits, lists);
+  const Codes queries = queries_for(random, codes, 8, n_bits);
+  for (const Code& query : queries) {
+    const auto ranked = ranking(base, query);
+    for (const size_t k : {1, 2, 3, 5, 8, 20, 50, 51, 52, 53, 200, 1000, 2000}) {
+      const auto found = nearest(base.view(), query.data(), 1, k, static_cast<int32_t>(n_bits), 1).front();
+      CHECK(is_beginning(found, ranked, k, static_cast<int32_t>(n_bits)));
+    }
+  }
+}
+
 // ------------------------------------------------------------------------------------------ kernels
 
 // What `collect` finds, with another limit for each query and no more room than it may use.
@@ -405,13 +421,15 @@ void test_histograms(Random& random, const Codes& codes, size_t n_bits, size_t n
   const Codes queries = queries_for(random, codes, n_queries, n_bits);
   const auto n = static_cast<int64_t>(codes.size());
   const auto some = [&] { return int64_t{random.below(static_cast<uint32_t>(n) + 1)}; };
+  constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> begin(n_queries), end(n_queries);
   for (size_t q = 0; q < n_queries; ++q) {
     begin[q] = some(), end[q] = some();
-    if (q % 5 == 1) begin[q] = end[q];                                 // nothing
-    if (q % 5 == 2 && begin[q] < end[q]) std::swap(begin[q], end[q]);  // less than nothing
-    if (q % 5 == 3) begin[q] = 0, end[q] = n;                          // all
-    if (q % 5 == 4) begin[q] = std::numeric_limits<int64_t>::min(), end[q] = std::numeric_limits<int64_t>::max();
+    if (q % 6 == 1) begin[q] = end[q];                                 // nothing
+    if (q % 6 == 2 && begin[q] < end[q]) std::swap(begin[q], end[q]);  // less than nothing
+    if (q % 6 == 3) begin[q] = 0, end[q] = n;                          // all
+    if (q % 6 == 4) begin[q] = kFirst, end[q] = kLast;                 // more than all
+    if (q % 6 == 5) begin[q] = kLast, end[q] = kFirst;
   }
   std::vector<int64_t> counts(n_queries * (n_bits + 1), 77), hits(counts), wanted_counts(counts.size()),
       wanted_hits(counts.size());
@@ -531,6 +549,18 @@ void test_threads() {
   }
 }
 
+// Few queries, and a part of the base for each thread.
+void test_shared_base() {
+  Random random(6);
+  const Codes codes = random_codes(random, Kind::kUniform, 7000, 20);
+  const Codes queries = queries_for(random, codes, 6, 20);
+  for (const Lists lists : {Lists::kNone, Lists::kAll, Lists::kFiltered, Lists::kShuffled}) {
+    const Base base = make_base(random, codes, 20, lists);
+    CHECK(base.codes.size() >= 3 * kMostBlockCodes);
+    test_nearest(random, base, queries, 3);
+  }
+}
+
 // More threads than anybody has, and none: the same answers.
 void test_senseless_numbers_of_threads() {
   Random random(5);
@@ -619,17 +649,19 @@ int main() {
     test_width(n_bits, 150, 1 + n_bits % 9, 1 + n_bits % 3);
   for (const size_t n_bits : {2048, 4096, 5000}) test_width(n_bits, 65, 3 + n_bits % 9, 1);
   for (const size_t n_bits : {3, 24, 64, 256}) test_width(n_bits, 5000, 5, 2);
-  test_width(32, 7000, 3, 3);  // three threads share the base
   test_width(kMostBits, 2, 2, 1);
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
   for (const size_t n_bits : {24, 67, 300}) test_rings(n_bits);
+  for (const size_t n_bits : {6, 10, 14, 20})
+    for (const Lists lists : {Lists::kNone, Lists::kAll, Lists::kFiltered, Lists::kShuffled}) test_ties(n_bits, lists);
   test_weighted_order();
   test_weighted_all_alike();
   test_dirty_padding();
   test_damaged_offsets();
   test_threads();
+  test_shared_base();
   test_senseless_numbers_of_threads();
   std::printf("%ld passed, %ld failed\n", passed, failed);
   return failed ? 1 : 0;
