@@ -43,6 +43,43 @@ def test_fit_encode_info(files, digits):
     assert "training accuracy" in out
 
 
+def test_other_methods_are_fitted_encoded_and_told_about(files, digits):
+    X, y = digits
+    out = ilhash_command(
+        "fit", files / "X.npy", "--method", "itq", "--bits", 12, "--set", "iterations=5", "-o", files / "i"
+    )
+    assert "trained 12 bits on 1,797 vectors" in out.stdout
+    ilhash_command("encode", files / "i", files / "X.npy", "-o", files / "itq.npy")
+    wanted = ilhash.methods.ITQ(n_bits=12, iterations=5).fit(X)
+    assert np.array_equal(np.load(files / "itq.npy"), wanted.transform(X))
+    out = ilhash_command("info", files / "i").stdout
+    assert "ITQ 12 bits, 64 features, functions: linear" in out
+    assert "parameters other than default: {'iterations': 5, 'n_bits': 12}" in out
+    ilhash_command(
+        "fit",
+        "digits",
+        "--method",
+        "ClassifierCode",
+        "--C",
+        0.1,
+        "--set",
+        "code=scores",
+        "--seed",
+        3,
+        "-o",
+        files / "c",
+    )
+    wanted = ilhash.methods.ClassifierCode(code="scores", C=0.1, random_state=3).fit(X, y)
+    assert np.array_equal(ilhash.load(files / "c").transform(X), wanted.transform(X))
+    ilhash_command("fit", files / "X.npy", "--method", "Sign", "-o", files / "sign")
+    assert len(ilhash.load(files / "sign").functions_) == 64
+
+
+def test_methods_are_listed():
+    out = ilhash_command("methods").stdout
+    assert all(name in out for name in ("ILH", *ilhash.methods.available()))
+
+
 def test_same_seed_same_model_from_python_and_command_line(files, digits):
     ilhash_command("fit", files / "X.npy", "--labels", files / "y.npy", "--bits", 3, "--seed", 5, "-o", files / "s")
     with pytest.warns(UserWarning, match="too few points"):
@@ -70,7 +107,7 @@ def test_pairs_affinity_and_datasets_by_name(files, digits):
 def test_data_list_and_help():
     out = ilhash_command("data", "list").stdout
     assert all(name in out for name in ("digits", "mnist", "cifar10", "endless", "ILHASH_DATA"))
-    for command in ("fit", "encode", "info", "data", "demo"):
+    for command in ("fit", "encode", "info", "methods", "data", "demo"):
         assert "Usage" in ilhash_command(command, "--help").stdout
     assert ilhash.__version__ in ilhash_command("--version").stdout
 
@@ -85,6 +122,12 @@ def test_errors_are_one_sentence_with_exit_code_2_and_nothing_is_written(files):
         ("fit", files / "X.npy", "--labels", files / "y.npy", "--n-train", "few", "-o", files / "e"),
         ("fit", files / "X.npy", "--affinity", files / "X.npy", "-o", files / "e"),
         ("fit", files / "X.npy", "--labels", files / "y.npy", "-o", files),
+        ("fit", files / "X.npy", "--method", "XYZ", "-o", files / "e"),
+        ("fit", files / "X.npy", "--method", "ITQ", "--diversity", "t", "-o", files / "e"),
+        ("fit", files / "X.npy", "--method", "ITQ", "--set", "speed=9", "-o", files / "e"),
+        ("fit", files / "X.npy", "--method", "ITQ", "--set", "iterations", "-o", files / "e"),
+        ("fit", files / "X.npy", "--method", "ITQ", "--pairs", files / "X.npy", "-o", files / "e"),
+        ("fit", files / "X.npy", "--method", "STH", "-o", files / "e"),
         ("encode", files / "nothing", files / "X.npy", "-o", files / "e.npy"),
         ("encode", files / "nothing", files / "X.npy", "-o", files / "e.txt"),
         ("info", files / "nothing"),

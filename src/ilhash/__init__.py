@@ -13,7 +13,8 @@ The method is Independent Laplacian Hashing (Carreira-Perpinan and Raziperchikol
     ensemble (b hash functions)  ->  packed codes  ->  search (exact, durable)
                                                   |->  evaluation (tie-aware)
 
-Each arrow goes one way and a room knows only the rooms before it.
+Each arrow goes one way and a room knows only the rooms before it. ``methods`` holds the other hashing methods, under
+the same contract.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ilhash import codes, datasets, evaluation, objective, search
+    from ilhash import codes, datasets, evaluation, methods, objective, search
     from ilhash.ensemble import ILH
     from ilhash.persistence import load
     from ilhash.search import HammingIndex
@@ -38,13 +39,14 @@ __all__ = [
     "datasets",
     "evaluation",
     "load",
+    "methods",
     "objective",
     "search",
 ]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {"ILH": "ilhash.ensemble", "HammingIndex": "ilhash.search", "load": "ilhash.persistence"}
-_MODULES = {"codes", "datasets", "evaluation", "objective", "search"}
+_MODULES = {"codes", "datasets", "evaluation", "methods", "objective", "search"}
 
 
 def core_simd() -> str:

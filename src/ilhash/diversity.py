@@ -28,6 +28,7 @@ _STREAMS = {
     "classifier": 7,
     "neighbours": 8,
     "sample": 9,
+    "direction": 10,
 }
 
 Range = int | tuple[int, int]

@@ -55,17 +55,18 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     trusted : names of types, beyond those of scikit-learn, NumPy and SciPy, that a saved classifier may contain
     """
     contents = read_directory(Path(path))
-    kind = contents.document.get("model")
-    reader = _readers().get(str(kind))
-    if reader is None:
-        raise ValueError(f"{path} must hold a model of a known kind ({', '.join(_readers())}), got {kind!r}")
-    return reader(contents, trusted)
+    kind = str(contents.document.get("model"))
+    readers = _readers()
+    if kind not in readers:
+        raise ValueError(f"{path} must hold a model of a known kind ({', '.join(readers)}), got {kind!r}")
+    return readers[kind](contents, trusted)
 
 
 def _readers() -> Mapping[str, Callable[[Contents, list[str] | None], Any]]:
+    from ilhash import methods
     from ilhash.ensemble import ILH
 
-    return {"ILH": ILH._from_contents}
+    return {"ILH": ILH._from_contents, **{name: methods.get(name)._from_contents for name in methods.available()}}
 
 
 # ------------------------------------------------------------------------------------------------ directories

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -77,8 +78,10 @@ def _options(
 
 @app.command()
 def fit(
+    context: typer.Context,
     vectors: Vectors,
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the model.")],
+    method: Annotated[str, typer.Option(help="ILH, or one of those that `ilhash methods` lists.")] = "ILH",
     labels: Annotated[str | None, typer.Option(help="Labels, one per vector, or an indicator matrix.")] = None,
     pairs: Annotated[
         str | None, typer.Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")
@@ -102,6 +105,9 @@ def fit(
     unlabeled: Annotated[str, typer.Option(help="The label that means unknown, or none.")] = "-1",
     seed: Annotated[int, typer.Option(help="random_state: the same seed gives the same bytes.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Workers; -1 for all cores.")] = 1,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other parameter of the method, as name=value.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")] = False,
 ) -> None:
     """Train a model on vectors and labels, pairs or a graph (without any: Euclidean neighbours)."""
@@ -123,7 +129,30 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
     }
-    _work.fit(vectors, output, labels=labels, pairs=pairs, affinity=affinity, parameters=parameters, force=force)
+    if method.upper() != "ILH":  # the defaults above are ILH's, other methods have their own
+        given = {_PARAMETERS.get(name, name) for name in context.params if _was_given(context, name)}
+        parameters = {name: value for name, value in parameters.items() if name in given}
+    parameters |= dict(_setting(text) for text in settings or ())
+    model = _work.make_model(method, parameters)
+    _work.fit(vectors, output, model=model, labels=labels, pairs=pairs, affinity=affinity, force=force)
+
+
+_PARAMETERS = {"bits": "n_bits", "c": "C", "seed": "random_state", "jobs": "n_jobs"}  # where an option's name differs
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--set must be name=value, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _number(option: str, text: str, kind: type) -> Any:
@@ -224,6 +253,12 @@ def verify(index: Annotated[Path, typer.Argument(help="Folder of the index.")]) 
     """Read every byte of an index and name all damages; exit code 1 if there are any."""
     if not _retrieval.verify(index):
         raise typer.Exit(1)
+
+
+@app.command("methods")
+def list_methods() -> None:
+    """List the methods that --method of fit takes."""
+    _work.list_methods()
 
 
 @data.command("list")

@@ -14,24 +14,41 @@ from rich.table import Table
 from ilhash import datasets
 from ilhash.cli._screen import progress, say
 
-__all__ = ["encode", "fit", "info", "list_datasets", "make_digits"]
+__all__ = ["encode", "fit", "info", "list_datasets", "list_methods", "make_digits", "make_model"]
 
 ROWS_PER_BLOCK = 65_536
+
+
+def make_model(method: str, parameters: dict[str, Any]) -> Any:
+    """Return an ILH or another method with these parameters."""
+    from ilhash import ILH, methods
+
+    kind = ILH if method.upper() == "ILH" else methods.get(method)
+    known = kind().get_params()
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        raise ValueError(
+            f"parameters of {kind.__name__} must be among {', '.join(sorted(known))}, got {', '.join(unknown)}"
+        )
+    return kind(**parameters)
 
 
 def fit(
     vectors: str,
     output: Path,
     *,
+    model: Any,
     labels: str | None,
     pairs: str | None,
     affinity: Path | None,
-    parameters: dict[str, Any],
     force: bool,
 ) -> None:
     """Train and save a model."""
     from ilhash import ILH
 
+    name = type(model).__name__
+    if not isinstance(model, ILH) and (pairs is not None or affinity is not None):
+        raise ValueError(f"{name} must be given labels, or nothing but vectors, got --pairs or --affinity")
     if output.exists() and not force:
         raise ValueError(f"--output must be a new directory, got {output}, which exists; --force replaces a model")
     X, y = _vectors(vectors)
@@ -42,10 +59,12 @@ def fit(
         supervision = {**({} if labels is None else supervision), "pairs": datasets.read_matrix(pairs)}
     if affinity is not None:
         supervision = {**({} if labels is None else supervision), "affinity": _sparse(affinity)}
-    model = ILH(**parameters)
     begin = time.perf_counter()
-    with progress("training", "bits") as move:
-        model.fit(X, progress=move, **supervision)
+    if isinstance(model, ILH):
+        with progress("training", "bits") as move:
+            model.fit(X, progress=move, **supervision)
+    else:
+        model.fit(X, **supervision)
     model.save(output)
     seconds = time.perf_counter() - begin
     say.print(
@@ -121,14 +140,22 @@ def info(path: Path) -> None:
 
     model = ilhash.load(path)
     kinds = sorted({function.kind for function in model.functions_})
-    reports = model.bits_
     say.print(
-        f"[bold]ILH[/] {len(reports)} bits, {model.n_features_in_} features, functions: {', '.join(kinds)}",
+        f"[bold]{type(model).__name__}[/] {len(model.functions_)} bits, {model.n_features_in_} features, "
+        f"functions: {', '.join(kinds)}",
         highlight=False,
     )
-    say.print(f"diversity {model.diversity!r}, {_training_sets(model)}; seed {model.seed_}", highlight=False)
-    changed = {name: value for name, value in model.get_params().items() if value != _defaults()[name]}
+    ensemble = isinstance(model, ilhash.ILH)
+    trained_on = f"diversity {model.diversity!r}, {_training_sets(model)}" if ensemble else f"{model.n_train_:,} points"
+    say.print(f"{trained_on}; seed {model.seed_}", highlight=False)
+    defaults = type(model)().get_params()
+    changed = {name: value for name, value in model.get_params().items() if value != defaults[name]}
     say.print(f"parameters other than default: {changed or 'none'}", highlight=False, soft_wrap=True)
+    if ensemble:
+        _tell_bits(model.bits_)
+
+
+def _tell_bits(reports: list[Any]) -> None:
     table = Table("", "mean", "least", "most", title="over bits")
     for title, values in _columns(reports).items():
         table.add_row(title, *(f"{f(values):.3g}" for f in (np.mean, np.min, np.max)))
@@ -144,13 +171,6 @@ def _training_sets(model: Any) -> str:
     if len(model.bits_) > model.n_disjoint_:
         return f"{text}, {model.n_disjoint_} disjoint sets, then a fresh permutation"
     return f"{text}, all disjoint"
-
-
-def _defaults() -> dict[str, Any]:
-    from ilhash import ILH
-
-    parameters: dict[str, Any] = ILH().get_params()
-    return parameters
 
 
 def _columns(reports: list[Any]) -> dict[str, list[float]]:
@@ -198,3 +218,15 @@ def make_digits(output: Path, n: int, start: int, *, source: str, part: str, see
         highlight=False,
         soft_wrap=True,
     )
+
+
+def list_methods() -> None:
+    """Print a table of the methods."""
+    from ilhash import methods
+
+    table = Table("name", "labels", "what")
+    table.columns[0].no_wrap = True
+    table.add_row("ILH", "or not", "Independent Laplacian Hashing: every bit trained alone, different by diversity.")
+    for name, line in methods.available().items():
+        table.add_row(name, "yes" if methods.get(name).supervised else "no", line)
+    say.print(table)

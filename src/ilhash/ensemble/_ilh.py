@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ilhash import codes
 from ilhash import objective as objectives
+from ilhash._parameters import check_choice, check_count, chosen_bits, refuse_unavailable, resolve_seed
 from ilhash.affinity import (
     EuclideanNeighbours,
     Supervision,
@@ -25,23 +23,19 @@ from ilhash.affinity import (
 from ilhash.diversity import Plan
 from ilhash.ensemble import _parameters as parameters
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
-from ilhash.ensemble._contents import from_contents, to_contents
 from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_source, sample_rows
 from ilhash.functions import (
     ClassifierLearner,
-    Encoder,
-    HashFunction,
     KernelExpansions,
-    KernelLearner,
     Learner,
-    LinearLearner,
     in_one_kernel,
+    make_learner,
     padded_weights,
     share_common_basis,
 )
+from ilhash.hasher import Hasher
 from ilhash.parallel import run
-from ilhash.persistence import Contents, save
-from ilhash.vectors import as_matrix, chunks, gather, on_disk, origin_of, refuse_non_finite_anywhere
+from ilhash.vectors import Rows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 from ilhash.zstep import MAX_SWEEPS
 
 __all__ = ["ILH"]
@@ -49,7 +43,7 @@ __all__ = ["ILH"]
 Progress = Callable[[int, int], None]
 
 
-class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ILH(Hasher):
     """Independent Laplacian Hashing: b hash functions, each trained alone, different because of diversity.
 
     Parameters
@@ -185,10 +179,10 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._check_parameters()
             X = self._read(X, reset=True)
             supervision = self._supervision(X, y, affinity, pairs)
-            self.seed_ = parameters.resolve_seed(self.random_state)
+            self.seed_ = resolve_seed(self.random_state)
             self.fingerprint_ = data_fingerprint(X, supervision)
             self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
-            self.functions_: list[HashFunction] = []
+            self.functions_ = []
             self.bits_: list[BitReport] = []
             self._train(range(self.n_bits), X, supervision, progress)
         return self
@@ -205,7 +199,7 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> ILH:
         """Train n more bits on the data that the model was fitted on; b1 bits and b2 more are b1 + b2 at once."""
         check_is_fitted(self)
-        n = parameters.check_count("n", n)
+        n = check_count("n", n)
         self._check_parameters()
         X = self._read(X, reset=False)
         supervision = self._supervision(X, y, affinity, pairs)
@@ -220,36 +214,21 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.n_bits = len(self.functions_)
         return self
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave the model as it was if training fails."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
     def _check_parameters(self) -> None:
-        parameters.check_count("n_bits", self.n_bits)
+        check_count("n_bits", self.n_bits)
         parameters.check_letters(self.diversity)
-        parameters.check_choice("sampling", self.sampling, ("disjoint", "random", "bootstrap"))
-        parameters.check_choice("centers", self.centers, ("common", "private"))
-        parameters.check_choice("scaling", self.scaling, ("columns", "whole"))
-        parameters.check_choice("block_order", self.block_order, ("random", "fixed"))
-        parameters.check_count("max_sweeps", self.max_sweeps)
-        parameters.check_count("n_centers", self.n_centers)
+        check_choice("sampling", self.sampling, ("disjoint", "random", "bootstrap"))
+        check_choice("centers", self.centers, ("common", "private"))
+        check_choice("scaling", self.scaling, ("columns", "whole"))
+        check_choice("block_order", self.block_order, ("random", "fixed"))
+        check_count("max_sweeps", self.max_sweeps)
+        check_count("n_centers", self.n_centers)
         parameters.check_range("n_similar", self.n_similar)
         parameters.check_range("n_dissimilar", self.n_dissimilar)
-        parameters.refuse_unavailable(self.objective)
-        parameters.refuse_unavailable(self.hash_function)
+        refuse_unavailable(self.objective)
+        refuse_unavailable(self.hash_function)
         objectives.resolve(self.objective)
         parameters.mac_penalties(self.mac)
-
-    def _read(self, X: Any, reset: bool) -> NDArray[Any]:
-        matrix = as_matrix(X)
-        validate_data(self, X if hasattr(X, "columns") else matrix, reset=reset, skip_check_array=True)
-        return matrix
 
     def _supervision(self, X: NDArray[Any], y: Any, affinity: Any, pairs: Any) -> Supervision:
         given = [name for name, value in (("y", y), ("affinity", affinity), ("pairs", pairs)) if value is not None]
@@ -321,24 +300,19 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [self._learner(kind, X, supervision) for kind in wanted]
 
     def _learner(self, kind: Any, X: NDArray[Any], supervision: Supervision) -> Learner:
-        if isinstance(kind, str) and kind == "linear":
-            return LinearLearner(self._cost(0.01), self.scaling)
-        if isinstance(kind, str) and kind == "kernel":
-            sample = None
-            if self.centers == "common":
-                rows = sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers))
-                sample = gather(X, rows, self.origin_)
-            return KernelLearner(self._cost(10.0), self.n_centers, self.scaling, self.kernel_width, sample)
-        if hasattr(kind, "fit") and hasattr(kind, "predict") and hasattr(kind, "get_params"):
-            return ClassifierLearner(kind, self.scaling)
-        raise ValueError(f"hash_function must be 'linear', 'kernel' or a scikit-learn classifier, got {kind!r}")
+        def common_sample() -> Rows | None:
+            if self.centers != "common":
+                return None
+            return gather(X, sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers)), self.origin_)
 
-    def _cost(self, automatic: float) -> float:
-        if isinstance(self.C, str) and self.C == "auto":
-            return automatic
-        if isinstance(self.C, str) or not np.isfinite(self.C) or self.C <= 0:
-            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
-        return float(self.C)
+        return make_learner(
+            kind,
+            C=self.C,
+            scaling=self.scaling,
+            n_centers=self.n_centers,
+            kernel_width=self.kernel_width,
+            common_sample=common_sample,
+        )
 
     def _keep(self, trained: Sequence[TrainedBit]) -> None:
         self.functions_ = share_common_basis([*self.functions_, *(bit.function for bit in trained)])
@@ -352,41 +326,6 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"before it converged (bit {unfinished[0]} first): raise max_sweeps",
                 stacklevel=4,
             )
-
-    # -------------------------------------------------------------------------------------------- encoding
-
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the margins, float32 (n, n_bits); a bit is margin > 0."""
-        matrix = self._input(X)
-        out = np.empty((len(matrix), len(self.functions_)), np.float32)
-        for rows, margins in self._margins(matrix):
-            out[rows] = margins
-        return out
-
-    def transform(self, X: Any) -> NDArray[np.uint8]:
-        """Return packed codes, uint8 (n, ceil(n_bits / 8)), most significant bit first, padding zero."""
-        matrix = self._input(X)
-        out = np.empty((len(matrix), codes.bytes_per_code(len(self.functions_))), np.uint8)
-        for rows, margins in self._margins(matrix):
-            out[rows] = codes.pack(margins > 0)
-        return out
-
-    def _prepare_encoder(self) -> None:
-        self._encoder = Encoder(self.functions_, self.n_features_in_)
-
-    def _input(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        return self._read(X, reset=False)
-
-    def _margins(self, matrix: NDArray[Any]) -> Any:
-        for rows, chunk in chunks(matrix, self.origin_):
-            yield rows, self._encoder.margins(chunk)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return one name per byte of a code."""
-        check_is_fitted(self)
-        width = codes.bytes_per_code(len(self.functions_))
-        return np.asarray([f"ilh_byte{i}" for i in range(width)], dtype=object)
 
     # -------------------------------------------------------------------------------------------- parts
 
@@ -403,40 +342,21 @@ class ILH(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __getitem__(self, which: Any) -> ILH:
         """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
         check_is_fitted(self)
-        chosen = parameters.chosen_bits(which, len(self.functions_))
-        part = ILH(**{**self.get_params(deep=False), "n_bits": len(chosen)})
-        for name, value in vars(self).items():
-            if name.endswith("_"):
-                setattr(part, name, value)
-        part.functions_ = [self.functions_[i] for i in chosen]
+        chosen = chosen_bits(which, len(self.functions_))
+        part = self._with_bits(chosen)
         part.bits_ = [self.bits_[i] for i in chosen]
-        part._prepare_encoder()
         return part
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a directory of its own; ilhash.load reads it."""
-        check_is_fitted(self)
-        save(self, path)
+    def _own_document(self) -> dict[str, Any]:
+        return {
+            "n_train": self.n_train_,
+            "n_disjoint": self.n_disjoint_,
+            "fingerprint": self.fingerprint_,
+            "bits": [asdict(report) for report in self.bits_],
+        }
 
-    def _to_contents(self) -> Contents:
-        return to_contents(self)
-
-    @classmethod
-    def _from_contents(cls, contents: Contents, trusted: list[str] | None) -> ILH:
-        model: ILH = from_contents(cls, contents, trusted)
-        model._prepare_encoder()
-        return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_encoder"}  # closures do not travel
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "functions_"):
-            self._prepare_encoder()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+    def _read_own_document(self, document: dict[str, Any]) -> None:
+        self.n_train_ = document["n_train"]
+        self.n_disjoint_ = document["n_disjoint"]
+        self.fingerprint_ = document["fingerprint"]
+        self.bits_ = [BitReport(**report) for report in document["bits"]]

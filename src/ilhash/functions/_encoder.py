@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.functions._anchors import AnchorFunction
 from ilhash.functions._base import HashFunction
+from ilhash.functions._codewords import CodewordFunction, codeword_margins
+from ilhash.functions._cosine import CosineFunction
 from ilhash.functions._kernel import KernelFunction
 from ilhash.functions._linear import LinearFunction, padded_weights
 
@@ -56,22 +60,33 @@ def _groups(functions: Sequence[HashFunction], n_features: int) -> list[_Group]:
 def _shelf(function: HashFunction, bit: int, n_features: int) -> object:
     """Functions on one shelf are computed together."""
     if isinstance(function, LinearFunction):
-        few = function.features is not None and len(function.features) < GATHER_BELOW * n_features
-        return ("gathered", len(function.weights)) if few else "product"
+        return ("gathered", len(function.weights)) if _few(function, n_features) else "product"
     if isinstance(function, KernelFunction):
         return ("kernel", id(function.basis))
-    return bit
+    if isinstance(function, AnchorFunction):
+        return ("anchors", id(function.anchors))
+    if isinstance(function, CodewordFunction):
+        return ("codeword", id(function.scores))
+    return "cosine" if isinstance(function, CosineFunction) else bit
 
 
-def _stack(functions: list[HashFunction], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
-    if all(isinstance(function, LinearFunction) for function in functions):
-        linear = [function for function in functions if isinstance(function, LinearFunction)]
-        few = linear[0].features is not None and len(linear[0].features) < GATHER_BELOW * n_features
-        return _gathered(linear, n_features) if few else _product(linear, n_features)
-    if all(isinstance(function, KernelFunction) for function in functions):
-        return _kernel([function for function in functions if isinstance(function, KernelFunction)])
-    (only,) = functions
-    return lambda chunk: only.margins(chunk)[:, None]
+def _few(function: LinearFunction, n_features: int) -> bool:
+    return function.features is not None and len(function.features) < GATHER_BELOW * n_features
+
+
+def _stack(functions: list[Any], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
+    first = functions[0]
+    if isinstance(first, LinearFunction):
+        return _gathered(functions, n_features) if _few(first, n_features) else _product(functions, n_features)
+    if isinstance(first, KernelFunction):
+        return _kernel(functions)
+    if isinstance(first, CosineFunction):
+        return _cosine(functions)
+    if isinstance(first, AnchorFunction):
+        return _anchors(functions)
+    if isinstance(first, CodewordFunction):
+        return _codewords(functions, n_features)
+    return lambda chunk: first.margins(chunk)[:, None]
 
 
 def _product(functions: list[LinearFunction], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
@@ -113,3 +128,33 @@ def _kernel(functions: list[KernelFunction]) -> Callable[[Chunk], NDArray[np.flo
         return np.asarray(out)
 
     return margins
+
+
+def _cosine(functions: list[CosineFunction]) -> Callable[[Chunk], NDArray[np.float32]]:
+    weights = np.stack([function.weights for function in functions], axis=1)
+    phase = np.array([function.phase for function in functions], np.float32)
+
+    def margins(chunk: Chunk) -> NDArray[np.float32]:
+        out = chunk @ weights
+        out += phase
+        return np.asarray(np.cos(out, out=out))
+
+    return margins
+
+
+def _anchors(functions: list[AnchorFunction]) -> Callable[[Chunk], NDArray[np.float32]]:
+    anchors = functions[0].anchors
+    weights = np.stack([function.weights for function in functions], axis=1)
+
+    def margins(chunk: Chunk) -> NDArray[np.float32]:
+        which, share = anchors.of(chunk)
+        values = np.einsum("ns,nsb->nb", share, weights[which])
+        return np.stack([function.folded(values[:, bit]) for bit, function in enumerate(functions)], axis=1)
+
+    return margins
+
+
+def _codewords(functions: list[CodewordFunction], n_features: int) -> Callable[[Chunk], NDArray[np.float32]]:
+    scores = Encoder(functions[0].scores, n_features)
+    words = np.stack([function.ones for function in functions])
+    return lambda chunk: codeword_margins(scores.margins(chunk), words)

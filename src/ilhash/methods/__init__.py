@@ -1,0 +1,111 @@
+"""The other hashing methods, one file each, under the contract of :class:`ilhash.ILH`.
+
+    fit(X, y)  ->  Source: which rows may be drawn, their labels, the origin
+                     |  training_set()      rows (N, D) relative to the origin, labels as an indicator (N, L)
+                     v
+                   what the method learns
+                     |  LinearMethod        directions and thresholds
+                     |  KernelMethod        weights of radial basis functions
+                     |  functions_for_bits  bits of the training points, then one classifier per bit
+                     v
+                   functions_  ->  transform, decision_function, save (ilhash.hasher)
+
+A name is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ilhash.methods._agh import AGH
+    from ilhash.methods._ba import BA
+    from ilhash.methods._bagged_tpca import BaggedTPCA
+    from ilhash.methods._bre import BRE
+    from ilhash.methods._cca_itq import CCAITQ
+    from ilhash.methods._classifier_code import ClassifierCode
+    from ilhash.methods._fasthash import FastHash
+    from ilhash.methods._itq import ITQ
+    from ilhash.methods._ksh import KSH
+    from ilhash.methods._kshcut import KSHcut
+    from ilhash.methods._lsh import LSH
+    from ilhash.methods._mlh import MLH
+    from ilhash.methods._orthogonal import OrthogonalProjection
+    from ilhash.methods._sdh import SDH
+    from ilhash.methods._sh import SH
+    from ilhash.methods._sign import Sign
+    from ilhash.methods._splh import SPLH
+    from ilhash.methods._sth import STH
+    from ilhash.methods._tpca import TPCA
+
+__all__ = [
+    "AGH",
+    "BA",
+    "BRE",
+    "CCAITQ",
+    "ITQ",
+    "KSH",
+    "LSH",
+    "MLH",
+    "SDH",
+    "SH",
+    "SPLH",
+    "STH",
+    "TPCA",
+    "BaggedTPCA",
+    "ClassifierCode",
+    "FastHash",
+    "KSHcut",
+    "OrthogonalProjection",
+    "Sign",
+    "available",
+    "get",
+]
+
+# Without labels first, then with.
+_HOMES = {
+    "Sign": "_sign",
+    "LSH": "_lsh",
+    "TPCA": "_tpca",
+    "BaggedTPCA": "_bagged_tpca",
+    "ITQ": "_itq",
+    "SH": "_sh",
+    "AGH": "_agh",
+    "OrthogonalProjection": "_orthogonal",
+    "BA": "_ba",
+    "CCAITQ": "_cca_itq",
+    "STH": "_sth",
+    "SPLH": "_splh",
+    "BRE": "_bre",
+    "MLH": "_mlh",
+    "KSH": "_ksh",
+    "KSHcut": "_kshcut",
+    "FastHash": "_fasthash",
+    "SDH": "_sdh",
+    "ClassifierCode": "_classifier_code",
+}
+
+
+def available() -> dict[str, str]:
+    """Return the names of the methods, each with one line on what it does."""
+    return {name: (get(name).__doc__ or "").splitlines()[0] for name in _HOMES}
+
+
+def get(name: str) -> Any:
+    """Return the class of a method by its name, in capitals or not."""
+    known = {known.lower(): known for known in _HOMES}
+    found = known.get(str(name).lower())
+    if found is None:
+        raise ValueError(f"method must be one of {', '.join(_HOMES)}, got {name!r}")
+    return getattr(importlib.import_module(f"ilhash.methods.{_HOMES[found]}"), found)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return get(name)
+    raise AttributeError(f"module 'ilhash.methods' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,126 @@
+"""FastHash: min-cut for the bits, boosted trees for the functions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ilhash._parameters import check_count, check_positive
+from ilhash.diversity import seed_for
+from ilhash.functions import ClassifierLearner, HashFunction
+from ilhash.methods._base import Source, SupervisedMethod
+from ilhash.methods._ksh_loss import PairLoss, label_pairs
+from ilhash.methods._two_step import function_for_bit
+from ilhash.zstep import MAX_SWEEPS
+
+__all__ = ["FastHash"]
+
+
+class FastHash(SupervisedMethod):
+    """KSH's loss by min-cut one bit after the other, each followed by boosted trees that stand in for it.
+
+    For bit k, sum over pairs of (z_n'z_m - k y_nm)^2 over codes of k bits is lowered over the last one by alternating
+    min-cut, y = +1 for points of a label and -1 for others; gradient boosted trees are fitted to it; and their output
+    on the training points becomes bit k, so that later bits mend what the trees got wrong.
+
+    Parameters
+    ----------
+    n_bits : int, default 64
+        Number of bits b.
+    n_trees : int, default 100
+        Trees of each bit.
+    depth : int, default 4
+        Depth of the trees.
+    learning_rate : float, default 0.2
+        Share of each tree that is added.
+    n_similar, n_dissimilar : int, default 100
+        Partners of each training point in pairs.
+    n_train : int or "auto", default "auto"
+        Training points N; "auto" is up to 5,000.
+    unlabeled : label or None, default -1
+        The label that means unknown.
+    random_state : int, RandomState, Generator or None, default 0
+        Training points, pairs, the order of blocks, and the features that a node of a tree may look at: the square
+        root of their number, drawn at random, which is what makes the trees quick.
+
+    Attributes
+    ----------
+    report_ : for each bit, ``loss``, the mean of (z_n'z_m / k - y_nm)^2 with the bit of the min-cut, ``tree_loss`` with
+        that of the trees, and ``accuracy``, the share of training points on which they agree
+
+    References
+    ----------
+    G. Lin, C. Shen, Q. Shi, A. van den Hengel and D. Suter, Fast supervised hashing with decision trees for
+    high-dimensional data, CVPR 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 5)) + np.repeat([[0], [3]], 50, axis=0)
+    >>> model = FastHash(n_bits=3, n_trees=5, n_similar=10, n_dissimilar=10).fit(X, np.repeat([0, 1], 50))
+    >>> len(model.report_["accuracy"])
+    3
+    """
+
+    nested: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        n_trees: int = 100,
+        depth: int = 4,
+        learning_rate: float = 0.2,
+        n_similar: int = 100,
+        n_dissimilar: int = 100,
+        n_train: int | str = "auto",
+        unlabeled: Any = -1,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
+        self.n_trees = n_trees
+        self.depth = depth
+        self.learning_rate = learning_rate
+        self.n_similar = n_similar
+        self.n_dissimilar = n_dissimilar
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("n_trees", "depth", "n_similar", "n_dissimilar"):
+            check_count(name, getattr(self, name))
+        check_positive("learning_rate", self.learning_rate)
+
+    def _learn(self, source: Source) -> list[HashFunction]:
+        training, seed = source.training_set(), source.seed
+        n = len(training.rows.values)
+        y = label_pairs(training.labels, self.n_similar, self.n_dissimilar, seed_for(seed, "graph"))
+        loss, learner = PairLoss(y, np.empty((n, 0), np.int8)), self._trees()
+        functions: list[HashFunction] = []
+        report: dict[str, list[float]] = {"loss": [], "tree_loss": [], "accuracy": []}
+        for bit in range(self.n_bits):
+            start = np.ones(n, np.int8)
+            z = loss.next_bit(start, bit + 1, seed_for(seed, "order", bit), MAX_SWEEPS).z
+            function = function_for_bit(training.rows, z, learner, seed_for(seed, "classifier", bit))
+            output = np.where(function.margins(training.rows.values) > 0, np.int8(1), np.int8(-1))
+            loss.add(z)
+            report["loss"].append(loss.value())
+            loss.remove(z)
+            loss.add(output)
+            report["tree_loss"].append(loss.value())
+            report["accuracy"].append(float((output == z).mean()))
+            functions.append(function)
+        self.report_.update(report)
+        return functions
+
+    def _trees(self) -> ClassifierLearner:
+        from sklearn.ensemble import GradientBoostingClassifier
+
+        return ClassifierLearner(
+            GradientBoostingClassifier(
+                n_estimators=self.n_trees,
+                max_depth=self.depth,
+                learning_rate=self.learning_rate,
+                max_features="sqrt",
+            )
+        )
