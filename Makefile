@@ -34,7 +34,7 @@ help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
 	@echo "make test      lint, types, C++ tests under sanitizers, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
-	@echo "make bench     speed against named peers, memory, quality on MNIST"
+	@echo "make bench     speed against named peers, memory, quality (an hour)"
 	@echo "make lint      ruff and mypy"
 	@echo "make lock      renew requirements-dev.lock"
 
@@ -90,6 +90,12 @@ bench: $(READY)
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/order.py
+	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/infinite_digits.py
+	$(BIN)/python benchmarks/methods.py
 
 # One lock for all Python versions from 3.10 on: uv writes the markers, pip installs from it.
 lock: $(READY)
