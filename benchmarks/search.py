@@ -9,7 +9,9 @@ Both sides search the same codes for the same batch of queries and must return t
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import faiss
 import numpy as np
@@ -52,42 +54,41 @@ def medians(calls: dict, rounds: int = ROUNDS) -> dict:
     return {name: float(np.median(t)) for name, t in times.items()}
 
 
-def compare(base: np.ndarray, queries: np.ndarray, n_bits: int, k: int) -> tuple[float, dict]:
-    """Seconds per batch: ours, ours with two threads, and both modes of faiss."""
+def compare(what: str, base: np.ndarray, queries: np.ndarray, n_bits: int, ks: tuple[int, ...]) -> list[float]:
+    """Print one row per k; return the ratios to the faster mode of faiss."""
     index = HammingIndex(base, n_bits=n_bits)
     peers = {}
-    for mode, use_heap in (("faiss counting", False), ("faiss heaps", True)):
+    for mode, use_heap in (("counting", False), ("heaps", True)):
         peers[mode] = faiss.IndexBinaryFlat(n_bits)
         peers[mode].add(base)
         peers[mode].use_heap = use_heap
-    theirs = peers["faiss counting"].search(queries, k)[0]
-    if not np.array_equal(theirs, index.search(queries, k).distances):
-        raise AssertionError("distances differ from faiss")
-    calls = {"ours": lambda: index.search(queries, k), "two threads": lambda: index.search(queries, k, n_threads=2)}
-    calls |= {mode: (lambda peer=peer: peer.search(queries, k)) for mode, peer in peers.items()}
-    return index.n_distinct / len(base), medians(calls)
-
-
-def row(what: str, n: int, n_bits: int, k: int, distinct: float, times: dict) -> float:
-    best = min(times["faiss counting"], times["faiss heaps"])
-    gigabytes = n * n_bits / 8 * N_QUERIES / times["ours"] / 1e9
-    print(
-        f"{what:>10} {n:>9,} {n_bits:>4} {k:>4} {distinct:>8.0%} {1e6 * times['ours'] / N_QUERIES:>9.1f} "
-        f"{1e6 * times['faiss counting'] / N_QUERIES:>9.1f} {1e6 * times['faiss heaps'] / N_QUERIES:>9.1f} "
-        f"{best / times['ours']:>6.2f}x {times['ours'] / times['two threads']:>6.2f}x {gigabytes:>6.1f}"
-    )
-    return best / times["ours"]
+    ratios = []
+    for k in ks:
+        if not np.array_equal(peers["counting"].search(queries, k)[0], index.search(queries, k).distances):
+            raise AssertionError("distances differ from faiss")
+        calls = {"ours": lambda k=k: index.search(queries, k)}
+        calls |= {mode: (lambda peer=peer, k=k: peer.search(queries, k)) for mode, peer in peers.items()}
+        times = medians(calls)
+        ratios.append(min(times["counting"], times["heaps"]) / times["ours"])
+        micro = {name: 1e6 * seconds / N_QUERIES for name, seconds in times.items()}
+        gigabytes = base.nbytes * N_QUERIES / times["ours"] / 1e9
+        print(
+            f"{what:>10} {len(base):>9,} {n_bits:>4} {k:>4} {index.n_distinct / len(base):>8.0%} {micro['ours']:>9.1f} "
+            f"{micro['counting']:>9.1f} {micro['heaps']:>9.1f} {ratios[-1]:>6.2f}x {gigabytes:>6.1f}",
+            flush=True,
+        )
+    return ratios
 
 
 def head() -> None:
     print(
         f"{'codes':>10} {'n':>9} {'bits':>4} {'k':>4} {'distinct':>8} {'ours us':>9} {'count us':>9} {'heaps us':>9} "
-        f"{'ratio':>7} {'2 thr.':>7} {'GB/s':>6}"
+        f"{'ratio':>7} {'GB/s':>6}"
     )
 
 
 def synthetic() -> None:
-    print(f"\nmicroseconds per query in batches of {N_QUERIES}; ratio to the faster mode of faiss; 2 thr.: ours by two")
+    print(f"\nmicroseconds per query in batches of {N_QUERIES}; ratio to the faster mode of faiss")
     head()
     ratios: dict = {}
     for n in (58_000, 1_000_000):
@@ -95,9 +96,7 @@ def synthetic() -> None:
             for n_bits in (32, 64, 128, 256):
                 rng = np.random.default_rng(n_bits)
                 base, queries = make(rng, n, n_bits), make(rng, N_QUERIES, n_bits)
-                for k in (10, 100, 500):
-                    distinct, times = compare(base, queries, n_bits, k)
-                    ratios.setdefault(n, []).append(row(kind, n, n_bits, k, distinct, times))
+                ratios.setdefault(n, []).extend(compare(kind, base, queries, n_bits, (10, 100, 500)))
     for n, values in ratios.items():
         print(f"n = {n:,}: least ratio {min(values):.2f}x, median {np.median(values):.2f}x")
 
@@ -115,9 +114,9 @@ def learned() -> None:
     codes, queries = model.transform(X), model.transform(digits.images(n, n + N_QUERIES)[0])
     head()
     for n_bits in (32, 64, 128):
-        for k in (10, 100):
-            some = np.ascontiguousarray(codes[:, : n_bits // 8]), np.ascontiguousarray(queries[:, : n_bits // 8])
-            row("learned", n, n_bits, k, *compare(*some, n_bits, k))
+        width = n_bits // 8
+        base, asked = np.ascontiguousarray(codes[:, :width]), np.ascontiguousarray(queries[:, :width])
+        compare("learned", base, asked, n_bits, (10, 100))
 
 
 def single_query() -> None:
@@ -141,6 +140,17 @@ def single_query() -> None:
     print(f"memory read by one core {large.nbytes / times['read'] / 1e9:.1f} GB/s")
 
 
+def two_threads() -> None:
+    n, n_bits, n_queries = 1_000_000, 128, 1_024
+    rng = np.random.default_rng(0)
+    index, queries = HammingIndex(random_codes(rng, n, n_bits), n_bits=n_bits), random_codes(rng, n_queries, n_bits)
+    calls = {"one": lambda: index.search(queries, 10), "two": lambda: index.search(queries, 10, n_threads=2)}
+    rounds = [medians(calls, 3) for _ in range(5)]
+    ratios = sorted(times["one"] / times["two"] for times in rounds)
+    print(f"\ntwo threads, {n_queries:,} queries, {n:,} x {n_bits} bits: median {ratios[2]:.2f}x one", end=" ")
+    print(f"(rounds {ratios[0]:.2f}x to {ratios[-1]:.2f}x)")
+
+
 def building() -> None:
     n, n_bits = 1_000_000, 128
     base = random_codes(np.random.default_rng(0), n, n_bits)
@@ -154,6 +164,23 @@ def building() -> None:
     )
 
 
+def opening() -> None:
+    n, n_bits = 10_000_000, 128
+    base = random_codes(np.random.default_rng(0), n, n_bits)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index"
+        written = seconds(lambda: HammingIndex(base, n_bits=n_bits).save(path))
+        begin = time.perf_counter()
+        with HammingIndex.open(path, writable=False) as index:
+            opened = time.perf_counter() - begin
+            first, second = (seconds(lambda: index.search(base[:1], 10)) for _ in range(2))
+            items = len(index)
+    print(
+        f"\n{items:,} x {n_bits} bits in a folder: built and written in {written:.1f} s, opened in "
+        f"{1e3 * opened:.1f} ms; first query, which checks every byte of the codes, {1e3 * first:.0f} ms, the next {1e3 * second:.1f} ms"
+    )
+
+
 def main() -> None:
     faiss.omp_set_num_threads(1)
     print(f"faiss {faiss.__version__}, ilhash core {ilhash.core_simd()}")
@@ -161,7 +188,9 @@ def main() -> None:
         synthetic()
     learned()
     single_query()
+    two_threads()
     building()
+    opening()
 
 
 if __name__ == "__main__":

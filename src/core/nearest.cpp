@@ -314,9 +314,9 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
   // With fewer groups of four than threads, threads share the base; otherwise they share the queries.
   const bool share_base =
       n_threads > 1 && n_queries < kQueryGroup * n_threads && base.n_codes >= n_threads * kMostBlockCodes;
-  const size_t per_thread = (n_queries + n_threads - 1) / n_threads;
-  const size_t whole_groups = (per_thread + kQueryGroup - 1) / kQueryGroup * kQueryGroup;
-  const size_t batch = std::min(kBatch, share_base ? n_queries : whole_groups);
+  // A few batches for each thread, or all would wait for the slowest; but small ones read the base too often.
+  const size_t share = n_threads > 1 ? std::max<size_t>(kBatch / 4, n_queries / (4 * n_threads)) : n_queries;
+  const size_t batch = std::min(kBatch, share_base ? n_queries : (share + kQueryGroup - 1) / kQueryGroup * kQueryGroup);
   in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
     const size_t first = i * batch, n = std::min(batch, n_queries - first);
     const Queries group(queries + first * base.m, n, base.n_bits);
