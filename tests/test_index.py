@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import numpy as np
@@ -372,6 +373,21 @@ def test_saved_index_is_the_same(tmp_path):
         assert len(again) == 499
         with pytest.raises(ValueError, match="writable"):
             again.remove(["item 4"])
+
+
+def test_a_save_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    index = HammingIndex(np.zeros((3, 1), np.uint8), n_bits=8)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ValueError, match="must be a new folder"):
+        index.save(tmp_path / "there")
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("ilhash.search._store.Store.commit", full)
+    with pytest.raises(OSError, match="nothing is left of it: No space left on device"):
+        index.save(tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
 def test_a_reader_stays_on_its_snapshot_until_refresh(tmp_path):

@@ -1,4 +1,4 @@
-"""Files that are wholly there or not at all, also after a crash.
+"""Files and folders that are wholly there or not at all, also after a crash.
 
 That takes: a temporary file, fsync, rename, fsync of the folder.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 if sys.platform == "darwin":
     import fcntl
 
-__all__ = ["TEMPORARY", "library_version", "make_folder", "stage", "sync_folder", "write_file"]
+__all__ = ["TEMPORARY", "library_version", "make_folder", "new_folder", "stage", "sync_folder", "write_file"]
 
 TEMPORARY = ".writing-"  # beginning of the names of files that are not finished; left behind only by a crash
 
@@ -63,6 +65,35 @@ def _flush(descriptor: int) -> None:
         except OSError:
             pass  # network drives do not know it
     os.fsync(descriptor)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder that takes the name ``path`` when all went well, and is removed otherwise."""
+    if path.exists():
+        raise ValueError(f"path must be a new folder, got {path}, which exists")
+    temporary = path.with_name(f".{path.name}.writing-{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.iterdir():
+            _sync_file(file)
+        os.rename(temporary, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise OSError(f"{path} could not be written, and nothing is left of it: {reason}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    sync_folder(path.parent)
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        _flush(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(path: Path) -> None:

@@ -16,7 +16,7 @@ Nothing is downloaded: a missing file says what to put where. The rooms behind t
     _text       .csv .txt -> array
     _matrix     read_matrix, read_vector: one contract over all formats
     _infinite   InfiniteDigits: image i from (seed, i)
-    _folder     .npy files written in blocks, in a folder that appears whole or not at all
+    _blocks     a .npy file written in blocks
 """
 
 from ._catalogue import DatasetInfo, available, load

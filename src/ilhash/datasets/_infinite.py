@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ilhash import _core
+from ilhash._files import new_folder
 
+from ._blocks import write_npy
 from ._catalogue import load
-from ._folder import new_folder, write_npy
 
 SIDE = 28  # lengths are given in pixels of an image of this side, whatever the side of the source
 MARGIN = 5.0  # within it, displacements across the border fade to none

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
+from ilhash._files import new_folder
 from ilhash.search import _merging as merging
 from ilhash.search._arguments import refuse_repeated, threads, whole
 from ilhash.search._folder import segment_from, settings_of
@@ -314,11 +315,11 @@ class HammingIndex:
             raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index into a new folder, from which ``open`` makes it again."""
+        """Write the index into a new folder, from which ``open`` makes it again; wholly or not at all."""
         settings = {"n_bits": self.n_bits, "ids": self._kind or "int"}
         if self._scale:
             settings["margin_scale"] = self._scale.to_list()
-        with Store.create(path, settings) as store:
+        with new_folder(Path(path)) as folder, Store.create(folder, settings) as store:
             together = merging.merged(self._segments) if self._segments else None
             if together and together.n_rows:
                 store.commit(add=[together.arrays])
