@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ilhash import codes
-from ilhash.evaluation import Protocol, UnseenClasses, evaluate
+from ilhash.evaluation import GivenQueries, Protocol, UnseenClasses, evaluate
 
 HASH = "4179b02f1fb3"
 UNSEEN_HASH = "96e2f2869baa"
@@ -114,6 +114,25 @@ def test_classes_are_held_out_by_name_or_drawn():
     assert UnseenClasses(2, 2, held_out=["fox", "cat"]).split(labels).held_out == ("cat", "fox")
     drawn = {UnseenClasses(2, 2, held_out=2, seed=seed).split(labels).held_out for seed in range(30)}
     assert len(drawn) == 6  # every pair comes up
+
+
+def test_given_queries_stand_in_the_hash_by_their_labels():
+    labels = [0, 1, 1], [1, 0]
+    one = GivenQueries.of(*labels, k=2, radius=1)
+    assert one.hash == GivenQueries.of(np.array([0.0, 1.0, 1.0]), np.array([1, 0], np.uint8), k=[2], radius=1).hash
+    others = [
+        GivenQueries.of([0, 1, 0], labels[1], k=2, radius=1),
+        GivenQueries.of(labels[0], [0, 1], k=2, radius=1),
+        GivenQueries.of(["0", "1", "1"], ["1", "0"], k=2, radius=1),
+        GivenQueries.of(np.eye(3), np.eye(3)[:2], k=2, radius=1),
+        GivenQueries.of(*labels, k=2),
+        Protocol(2, 2, radius=1),
+    ]
+    assert len({one.hash, *(other.hash for other in others)}) == 7
+    hashed = codes.pack(np.eye(5) > 0)
+    result = one.evaluate(hashed[:3], labels[0], hashed[3:], labels[1], n_bits=5)
+    assert result.protocol_hash == one.hash
+    assert result.precision == evaluate(hashed[:3], labels[0], hashed[3:], labels[1], ks=2, n_bits=5).precision
 
 
 def test_results_carry_the_hash():

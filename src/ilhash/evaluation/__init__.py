@@ -24,7 +24,7 @@ from ilhash.evaluation._orthogonality import (
     random_dot_products,
     weight_dot_products,
 )
-from ilhash.evaluation._protocol import Protocol, Split, UnseenClasses, UnseenSplit
+from ilhash.evaluation._protocol import GivenQueries, Protocol, Split, UnseenClasses, UnseenSplit
 from ilhash.evaluation._relevance import (
     EqualLabels,
     Relevance,
@@ -49,6 +49,7 @@ __all__ = [
     "DotProducts",
     "EqualLabels",
     "Evaluation",
+    "GivenQueries",
     "Histograms",
     "Protocol",
     "Relevance",

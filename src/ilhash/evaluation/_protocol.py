@@ -18,7 +18,7 @@ from ilhash.evaluation._measures import Ties, check_empty, check_ties
 from ilhash.evaluation._relevance import Relevance, by_label, by_neighbours, by_shared_labels
 from ilhash.evaluation._report import Evaluation, evaluate
 
-__all__ = ["Protocol", "Split", "UnseenClasses", "UnseenSplit"]
+__all__ = ["GivenQueries", "Protocol", "Split", "UnseenClasses", "UnseenSplit"]
 
 FORMAT = 1  # of the hash: raise it when the same fields come to mean another split or measure
 _RELEVANCE = ("labels", "shared labels", "neighbours")
@@ -197,6 +197,35 @@ class Protocol(_Rules):
         """
         queries, base = self._cut(self._permuted(np.arange(_size(data)), 0), "points")
         return _split(base, queries, self._train(base))
+
+
+@dataclass(frozen=True)
+class GivenQueries(_Rules):
+    """A protocol whose queries and base were chosen elsewhere; :meth:`of` makes it. The seed has no meaning here.
+
+    Which queries and base they were stands in the hash by their labels: whoever measures other codes on the same items
+    gets the same hash.
+
+    Parameters
+    ----------
+    truth : SHA-256 of the labels of the base and of the queries, in their order
+
+    Examples
+    --------
+    >>> one, other = (GivenQueries.of([0, 1, 1], [query], k=2) for query in (0, 1))
+    >>> one.hash == other.hash
+    False
+    """
+
+    truth: str = ""
+
+    @classmethod
+    def of(cls, base_labels: Any, query_labels: Any, k: int | Sequence[int], **rules: Any) -> GivenQueries:
+        """Return the protocol of these labels (one each, or a dense indicator matrix); rules as in Protocol."""
+        sides = [np.asarray(side) for side in (base_labels, query_labels)]
+        plain = [(label_codes(side, "labels") if side.ndim == 1 else side.astype(np.int64)).tolist() for side in sides]
+        truth = hashlib.sha256(json.dumps(plain, default=repr).encode("ascii")).hexdigest()
+        return cls(n_queries=len(plain[1]), k=k, truth=truth, **rules)
 
 
 @dataclass(frozen=True)
