@@ -1,4 +1,4 @@
-"""The command line: ``ilhash fit | encode | info | data | demo``."""
+"""The command line: ``ilhash fit | encode | info | index | search | evaluate | verify | data | demo``."""
 
 from ilhash.cli._app import main
 

@@ -191,7 +191,7 @@ def index(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the index.")],
     bits: Annotated[int | None, typer.Option(help="Bits per code, where no .json beside the codes says it.")] = None,
     ids: Annotated[
-        str | None, typer.Option(help="Ids: whole numbers (.npy, .csv), or texts, one per line (.txt).")
+        str | None, typer.Option(help="Ids, one per code: the lines of a .txt file, or what a .npy or .csv file holds.")
     ] = None,
     add: Annotated[bool, typer.Option("--add", help="Add to an index that is already there.")] = False,
 ) -> None:
@@ -202,7 +202,7 @@ def index(
 @app.command()
 def search(
     index: Annotated[Path, typer.Argument(help="Folder of the index.")],
-    queries: Annotated[str, typer.Argument(help="Packed codes, .npy; or vectors, with --model.")],
+    queries: Annotated[str, typer.Argument(help="Packed codes, .npy; or with --model vectors, or a dataset's name.")],
     model: Annotated[Path | None, typer.Option(help="Model that turns vectors into codes.")] = None,
     k: Annotated[int, typer.Option("-k", help="How many nearest items.")] = 10,
     radius: Annotated[int | None, typer.Option(help="All items within this distance, instead of k.")] = None,
@@ -211,15 +211,26 @@ def search(
         Path | None, typer.Option("--output", "-o", help=".npy (ids; distances beside), .npz or .json.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
 ) -> None:
     """Find the nearest items of codes (or of vectors), exactly."""
-    _retrieval.search(index, queries, model=model, k=k, radius=radius, threads=threads, output=output, as_json=as_json)
+    _retrieval.search(
+        index,
+        queries,
+        model=model,
+        k=k,
+        radius=radius,
+        threads=threads,
+        output=output,
+        as_json=as_json,
+        force=force,
+    )
 
 
 @app.command()
 def evaluate(
     codes: Annotated[Path, typer.Argument(help="Packed codes, .npy.")],
-    labels: Annotated[str, typer.Option(help="Labels of the codes.")],
+    labels: Annotated[str, typer.Option(help="Labels of the codes, one each, or an indicator matrix.")],
     queries: Annotated[Path | None, typer.Option(help="Codes of queries; without, queries are drawn.")] = None,
     query_labels: Annotated[str | None, typer.Option(help="Labels of the queries.")] = None,
     n_queries: Annotated[int, typer.Option(help="Queries that are drawn from the codes and taken out.")] = 1000,
@@ -227,9 +238,10 @@ def evaluate(
     k: Annotated[list[int] | None, typer.Option("-k", help="Places looked at; may be given several times.")] = None,
     radius: Annotated[int, typer.Option(help="Hamming radius.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 0,
-    threads: Annotated[int, typer.Option(help="Threads.")] = 1,
-    json_path: Annotated[Path | None, typer.Option("--json", help="File for all numbers.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = 1,
+    json_path: Annotated[Path | None, typer.Option("--json", help="File for all numbers, .json.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for a picture of the curves (.png, .pdf, .svg).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
 ) -> None:
     """Measure retrieval: precision, recall and mAP, aware of ties, with bounds and a protocol hash."""
     _retrieval.evaluate(
@@ -245,6 +257,7 @@ def evaluate(
         threads=threads,
         json_path=json_path,
         plot=plot,
+        force=force,
     )
 
 

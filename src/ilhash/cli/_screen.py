@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -15,10 +16,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["errors", "progress", "say"]
+__all__ = ["errors", "plain", "progress", "say", "tell", "waiting"]
 
 say = Console()
+plain = Console(markup=False, emoji=False, highlight=False)  # ids and paths may look like markup
 errors = Console(stderr=True)
+
+
+def tell(text: str) -> None:
+    """Print text as it is; long lines are left to the terminal."""
+    plain.print(text, soft_wrap=True)
+
+
+def waiting(what: str) -> AbstractContextManager[Any]:
+    """Show that work is under way whose length is not known beforehand."""
+    return errors.status(what)
 
 
 @contextmanager

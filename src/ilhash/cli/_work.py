@@ -14,7 +14,7 @@ from rich.table import Table
 from ilhash import datasets
 from ilhash.cli._screen import progress, say
 
-__all__ = ["encode", "fit", "info", "list_datasets", "list_methods", "make_digits", "make_model"]
+__all__ = ["encode", "fit", "info", "list_datasets", "list_methods", "make_digits", "make_model", "read_vectors"]
 
 ROWS_PER_BLOCK = 65_536
 
@@ -51,7 +51,7 @@ def fit(
         raise ValueError(f"{name} must be given labels, or nothing but vectors, got --pairs or --affinity")
     if output.exists() and not force:
         raise ValueError(f"--output must be a new directory, got {output}, which exists; --force replaces a model")
-    X, y = _vectors(vectors)
+    X, y = read_vectors(vectors)
     supervision: dict[str, Any] = {"y": y}
     if labels is not None:
         supervision = {"y": datasets.read_vector(labels)}
@@ -75,7 +75,7 @@ def fit(
     )
 
 
-def _vectors(source: str) -> tuple[np.ndarray[Any, Any], Any]:
+def read_vectors(source: str) -> tuple[np.ndarray[Any, Any], Any]:
     """Read a file, or a dataset by name together with its labels."""
     known = {entry.name for entry in datasets.available()}
     if source in known and not Path(source).exists():
@@ -104,7 +104,7 @@ def encode(model_path: Path, vectors: str, output: Path, *, force: bool) -> None
     if output.exists() and not force:
         raise ValueError(f"--output must be a new file, got {output}, which exists; --force replaces it")
     model = ilhash.load(model_path)
-    X, _ = _vectors(vectors)
+    X, _ = read_vectors(vectors)
     n_bits = len(model.functions_)
     shape = (len(X), ilhash.codes.bytes_per_code(n_bits))
     partial = output.with_name(f".{output.name}.writing")

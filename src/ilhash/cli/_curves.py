@@ -1,0 +1,55 @@
+"""Pictures of a retrieval."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from ilhash.evaluation import Histograms
+
+__all__ = ["PICTURES", "curves", "figure_class", "picture"]
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def figure_class() -> Any:
+    """Return matplotlib's Figure, or the command that installs it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("a picture needs matplotlib: pip install 'ilhash[plots]'") from None
+    return Figure
+
+
+def picture(figure: Any, suffix: str) -> bytes:
+    """Return the bytes of a file of that suffix."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=suffix.removeprefix("."), dpi=110)
+    return buffer.getvalue()
+
+
+def curves(found: Histograms, title: str) -> Any:
+    """Draw precision over k with its bounds, precision over recall, and what a radius brings."""
+    figure = figure_class()(figsize=(13, 4), layout="constrained")
+    over_k, over_recall, over_radius = figure.subplots(1, 3)
+    expected, worst, best = (found.curves(ties) for ties in ("expected", "pessimistic", "optimistic"))
+    k = np.unique(np.geomspace(1, found.n_base, 400).astype(int))
+    over_k.fill_between(k, worst.precision[k - 1], best.precision[k - 1], alpha=0.25, lw=0)
+    over_k.plot(k, expected.precision[k - 1])
+    over_k.set(
+        xscale="log", xlabel="k", ylabel="precision@k", title="expected, between the bounds of ties", ylim=(0, 1)
+    )
+    over_recall.plot(expected.recall[k - 1], expected.precision[k - 1])
+    over_recall.set(xlabel="recall", ylabel="precision", title="precision over recall", xlim=(0, 1), ylim=(0, 1))
+    radii = np.arange(found.n_bits + 1)
+    with_relevant = found.n_relevant > 0
+    over_radius.plot(radii, found.precision_within(radii).mean(axis=0), label="precision (empty = 0)")
+    if with_relevant.any():
+        over_radius.plot(radii, found.recall_within(radii)[with_relevant].mean(axis=0), label="recall")
+    over_radius.plot(radii, found.empty_within(radii).mean(axis=0), label="share of empty results", ls="--")
+    over_radius.set(xlabel="Hamming radius", title="within a radius", ylim=(0, 1))
+    over_radius.legend(frameon=False)
+    figure.suptitle(title)
+    return figure
