@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import ilhash
 from ilhash import HammingIndex
 from ilhash.search import _segment, rescore
+from ilhash.search._margins import MarginScale
 
 
 def random_codes(rng, n, n_bits, n_distinct=None):
@@ -262,17 +263,51 @@ def test_asymmetric_search_equals_brute_force(n_bits, n, k, seed):
 
 
 def test_kept_margins_order_items_of_one_code():
-    margins = np.array([[0.5, 3.0], [0.5, 1.0], [0.5, 2.0], [-1.0, 1.0]], np.float32)
+    margins = np.array([[0.5, 3.0], [0.5, 1.0], [0.5, 2.0], [-1.0, 1.0], [0.8, 2.0]], np.float32)
     codes = ilhash.codes.pack(margins > 0)
     index = HammingIndex(codes, n_bits=2, margins=margins)
     query = np.array([[0.5, 1.1]], np.float32)
     assert index.search(ilhash.codes.pack(query > 0), 3).ids.tolist() == [[0, 1, 2]]
     hits = index.search_margins(query, 3)
-    assert hits.ids.tolist() == [[1, 2, 3]]
-    assert hits.distances[0] == pytest.approx([0.1, 0.9, 1.503], abs=0.03)
+    assert hits.ids.tolist() == [[1, 4, 2]]  # angles to the query: 2.1, 2.6 and 10.4 degrees
+    assert hits.distances[0] == pytest.approx([0.037, 0.046, 0.181], abs=0.01)
     assert hits.exact  # the shortlist held everything
     assert not index.search_margins(query, 1, shortlist=2).exact
     assert index.bytes_per_item["margins"] == 2
+
+
+def test_margins_of_no_length_have_no_direction():
+    margins = np.array([[0.0, 0.0], [2.0, 1.0]], np.float32)
+    index = HammingIndex(ilhash.codes.pack(margins > 0), n_bits=2, margins=margins)
+    hits = index.search_margins(np.array([[0.0, 0.0], [2.0, 1.0]], np.float32), 2)
+    assert hits.ids.tolist() == [[0, 1], [1, 0]]
+    assert hits.distances == pytest.approx(np.array([[0.0, 1.0], [0.0, 1.0]]), abs=0.01)
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 200), k=st.integers(1, 30), extra=st.integers(0, 200), seed=st.integers(0, 2**32 - 1))
+def test_search_by_kept_margins_equals_brute_force_in_any_number_of_segments(n, k, extra, seed):
+    rng = np.random.default_rng(seed)
+    codes = random_codes(rng, n, 9, 20)
+    steps = rng.integers(1, 127, (n, 9))
+    steps[rng.integers(0, n, 9), np.arange(9)] = 127
+    steps *= np.where(ilhash.codes.unpack(codes, 9), 1, -1)
+    margins = steps.astype(np.float32)  # one step each: nothing is rounded
+    texts = rng.permutation(n).astype(str)
+    index = HammingIndex(n_bits=9)
+    index._scale = MarginScale(np.ones(9, np.float32))
+    for rows in np.array_split(np.arange(n), [2 * n // 3, 9 * n // 10]):
+        if len(rows):
+            index.add(codes[rows], texts[rows], margins=margins[rows])
+    query = rng.normal(size=(3, 9)).astype(np.float32)
+    differ = ilhash.codes.unpack(codes, 9)[None] != (query > 0)[:, None]
+    by_name = np.argsort(texts, kind="stable")
+    for q, hits in ((q, index.search_margins(query[q : q + 1], k, shortlist=k + extra)) for q in range(3)):
+        shortlist = by_name[np.argsort(differ[q].sum(axis=1)[by_name], kind="stable")][: k + extra]
+        cosine = margins[shortlist] @ query[q] / np.linalg.norm(margins[shortlist], axis=1) / np.linalg.norm(query[q])
+        assert hits.exact == (k + extra >= n)
+        assert set(hits.ids[0].tolist()) <= set(texts[shortlist].tolist())
+        assert hits.distances[0] == pytest.approx(np.sort(np.sqrt(np.maximum(0, 2 - 2 * cosine)))[:k], abs=2e-3)
 
 
 def test_kept_margins_survive_changes_and_a_folder(tmp_path):
@@ -280,13 +315,16 @@ def test_kept_margins_survive_changes_and_a_folder(tmp_path):
     margins = rng.normal(size=(300, 24)).astype(np.float32)
     codes = ilhash.codes.pack(margins > 0)
     whole = HammingIndex(codes, n_bits=24, margins=margins)
+    query = rng.normal(size=(4, 24)).astype(np.float32)
     with HammingIndex.open(tmp_path / "index", n_bits=24, margins=margins) as index:
-        for first in range(0, 300, 60):
-            index.add(codes[first : first + 60], margins=margins[first : first + 60])
+        for first, last in ((0, 240), (240, 290), (290, 300)):
+            index.add(codes[first:last], margins=margins[first:last])
         index.remove([5, 7])
         whole.remove([5, 7])
-        query = rng.normal(size=(4, 24)).astype(np.float32)
-        assert np.array_equal(index.search_margins(query, 9).ids, whole.search_margins(query, 9).ids)
+        assert len(index._segments) > 1
+        for shortlist in (9, 30, None):
+            wanted = whole.search_margins(query, 9, shortlist=shortlist).ids
+            assert np.array_equal(index.search_margins(query, 9, shortlist=shortlist).ids, wanted)
 
 
 def test_rescoring_by_vectors_reads_a_memory_map(tmp_path):

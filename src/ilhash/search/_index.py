@@ -171,7 +171,9 @@ class HammingIndex:
     ) -> Hits:
         """Return k of the items nearest in Hamming space, ordered by the margins that the index keeps in 8 bits.
 
-        This orders items inside one code, too. Not exact: an item outside the shortlist cannot be found.
+        The order is that of the angle between the margins of query and item (the distances are those between margins
+        scaled to length 1). It tells items of one code apart, too. Not exact: an item outside the shortlist cannot be
+        found.
 
         Parameters
         ----------
@@ -185,14 +187,14 @@ class HammingIndex:
         size = max(1000, 10 * k) if shortlist is None else whole("shortlist", shortlist, k)
         segments = self._allowed(allowed)
         queries = packed.pack(margins > 0)
-        found = [
-            rescored_by_margins(
-                s.nearest(queries, size, self.n_bits, n_threads), margins, s.arrays["margins"], self._scale
-            )
-            for s in segments
-        ]
-        hits = merging.nearest(segments, found, len(queries), k, np.float32, self._kind)
-        return Hits(hits.distances, hits.ids, exact=size >= sum(s.n_alive for s in segments))
+        found = [s.nearest(queries, size, self.n_bits, n_threads) for s in segments]
+        nearest = zip(segments, merging.shortlist(segments, found, len(queries), size), strict=True)
+        rescored = [rescored_by_margins(f, margins, s.arrays["margins"], self._scale) for s, f in nearest]
+        hits = merging.within(segments, rescored, len(queries), self._kind)  # each query has the same number of them
+        shape = len(queries), len(hits.ids) // max(1, len(queries))
+        distances = hits.distances.astype(np.float32).reshape(shape)
+        all_in = size >= sum(s.n_alive for s in segments)
+        return Hits(distances[:, :k], hits.ids.reshape(shape)[:, :k], exact=all_in)
 
     # -------------------------------------------------------------------------------------------- change
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._segment import Found, Segment
 
-__all__ = ["merged", "nearest", "within"]
+__all__ = ["merged", "nearest", "shortlist", "within"]
 
 
 def nearest(
@@ -21,14 +21,38 @@ def nearest(
     if not segments:
         empty = np.zeros((n_queries, 0), object if kind == "str" else np.int64)
         return Hits(np.zeros((n_queries, 0), kind_of_distance), empty)
+    ids, distances = _side_by_side(segments, found, n_queries)
+    if len(segments) == 1:
+        return Hits(distances[:, :k], ids[:, :k])
+    order = np.lexsort((_ranks(ids), distances), axis=1)[:, :k]
+    return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(ids, order, 1))
+
+
+def shortlist(segments: Sequence[Segment], found: Sequence[Found], n_queries: int, size: int) -> list[Found]:
+    """Return, of the answers of each segment, those that are among the first ``size`` of all."""
+    if len(segments) < 2:
+        return list(found)
+    ids, distances = _side_by_side(segments, found, n_queries)
+    chosen = np.zeros(ids.shape, np.bool_)
+    np.put_along_axis(chosen, np.lexsort((_ranks(ids), distances), axis=1)[:, :size], True, axis=1)
+    out = []
+    last = 0
+    for f in found:
+        first, last = last, last + (len(f.rows) // n_queries if n_queries else 0)
+        part = chosen[:, first:last]
+        offsets = np.concatenate([[0], np.cumsum(part.sum(axis=1))])
+        out.append(Found(offsets, f.rows[part.ravel()], f.distances[part.ravel()]))
+    return out
+
+
+def _side_by_side(
+    segments: Sequence[Segment], found: Sequence[Found], n_queries: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return ids and distances of all segments, a row per query."""
     widths = [len(f.rows) // n_queries if n_queries else 0 for f in found]
     ids = [s.ids.at(f.rows.reshape(n_queries, w)) for s, f, w in zip(segments, found, widths, strict=True)]
     distances = [f.distances.reshape(n_queries, w) for f, w in zip(found, widths, strict=True)]
-    if len(segments) == 1:
-        return Hits(distances[0][:, :k], ids[0][:, :k])
-    all_ids, all_distances = np.concatenate(ids, axis=1), np.concatenate(distances, axis=1)
-    order = np.lexsort((_ranks(all_ids), all_distances), axis=1)[:, :k]
-    return Hits(np.take_along_axis(all_distances, order, 1), np.take_along_axis(all_ids, order, 1))
+    return np.concatenate(ids, axis=1), np.concatenate(distances, axis=1)
 
 
 def within(segments: Sequence[Segment], found: Sequence[Found], n_queries: int, kind: str | None) -> RangeHits:
