@@ -40,7 +40,7 @@ def compare(bits: int, base, labels, base_margins, queries, query_labels, margin
     base_codes, query_codes = codes.pack(base_margins > 0), codes.pack(margins > 0)
     index = HammingIndex(base_codes, n_bits=bits, margins=base_margins)
     size = index.bytes_per_item
-    plain = size["codes"] + size["lists"]
+    plain = size["codes"] + size["lists"] + size["ids"]
     hamming = precision_at_k(base_codes, labels, query_codes, query_labels, KS)
     show(bits, "Hamming", hamming, plain)
     asymmetric = index.search_asymmetric(margins, max(KS))
@@ -61,9 +61,7 @@ def main() -> None:
     rows = N_BASE + np.sort(np.random.default_rng(SEED).choice(len(X) - N_BASE, N_QUERIES, replace=False))
     model = ILH(n_bits=max(BITS), n_train=5_000, random_state=SEED, n_jobs=-1).fit(X[:N_BASE], y[:N_BASE])
     base_margins, margins = model.decision_function(X[:N_BASE]), model.decision_function(X[rows])
-    print(
-        "bytes per item: codes and lists, and margins or vectors where they are kept; ids are 8 more where they are\n"
-    )
+    print("bytes per item: code, posting list and id (8), and margins or vectors where they are kept\n")
     print("| bits | order | " + " | ".join(f"precision@{k}" for k in KS) + " | bytes per item |")
     print("|---|---|" + "---|" * (len(KS) + 1))
     with tempfile.TemporaryDirectory() as folder:

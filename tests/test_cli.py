@@ -153,4 +153,7 @@ def test_nothing_is_overwritten_without_force(files):
 def test_demo_draws_a_picture(tmp_path):
     out = ilhash_command("demo", "--output", tmp_path, "--bits", 32).stdout
     assert "precision@10" in out
+    assert ilhash.evaluation.Protocol(n_queries=400, k=(10, 50, 100)).hash in out
+    with ilhash.HammingIndex.open(tmp_path / "index-32-bits", writable=False) as index:
+        assert len(index) == 1_397
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")

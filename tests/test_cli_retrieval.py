@@ -73,6 +73,18 @@ def as_lists(hits):
     ]
 
 
+@pytest.mark.parametrize("command", ["index", "search", "evaluate", "verify", "demo", "data"])
+def test_help(ilhash_command, command):
+    assert "Usage" in ilhash_command(command, "--help").out
+
+
+def test_the_demo_can_be_run_again(tmp_path, ilhash_command):
+    first, second = (ilhash_command("demo", "-o", tmp_path, "--bits", 9).out for _ in range(2))
+    lines = [line for line in second.splitlines() if "trained" not in line]  # but for the seconds it took
+    assert lines == [line for line in first.splitlines() if "trained" not in line]
+    assert "holds 1,397 items" in second
+
+
 # ------------------------------------------------------------------------------------------------ index and search
 
 

@@ -1,131 +1,141 @@
-"""The demo: ILHt on the digits that come with scikit-learn, against two searches that everybody has."""
+"""The demo: digits that come with scikit-learn, from vectors to an index in a folder, beside searches everybody has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from ilhash import ILH, codes, datasets, evaluation
-from ilhash.cli._screen import progress, say
+from ilhash import ILH, HammingIndex, codes, datasets
+from ilhash.cli._curves import figure_class
+from ilhash.cli._screen import plain, progress, tell
+from ilhash.evaluation import Evaluation, Protocol, Split
+from ilhash.search import Hits, rescore
 
 __all__ = ["run"]
 
-N_QUERIES = 400
 KS = (10, 50, 100)
-NEIGHBOURS = 12
+NEIGHBOURS = 10
+GREY, GREEN, RED = (0.35, 0.35, 0.35), (0.16, 0.62, 0.36), (0.82, 0.29, 0.36)
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Distances of every query to every base point under one way of searching, and its precision at KS."""
+class _Search(NamedTuple):
+    """One way of searching: its name, what it keeps per item, what it finds, its precision at KS."""
 
     name: str
     bytes_per_item: int
-    distances: NDArray[Any]
-    precision: NDArray[np.float64]
+    hits: Hits
+    precision: list[float]
 
 
 def run(output: Path, n_bits: int, seed: int) -> None:
-    """Train, compare, draw."""
+    """Train, encode, index, search, measure, draw."""
+    Figure = figure_class()
     digits = datasets.load("digits")
-    order = np.random.default_rng(seed).permutation(len(digits.X))
-    queries, base = order[:N_QUERIES], order[N_QUERIES:]
-    X, y = digits.X, digits.y
-    if y is None:
-        raise ValueError("the digits must have labels, got none")
-    say.print(f"{len(base):,} digits of 8 x 8 pixels, {len(queries)} other digits as queries", highlight=False)
-    # A class has some 70 points in a bit's half of the data: the default of 100 neighbours is more than there are.
-    model = ILH(n_bits=n_bits, n_similar=30, n_dissimilar=30, random_state=seed)
-    with progress("training", "bits") as move:
-        model.fit(X[base], y[base], progress=move)
-    _tell(model)
+    X, y = digits.X, np.asarray(digits.y)
+    protocol = Protocol(n_queries=400, k=KS, seed=seed)
+    split = protocol.split(X)
+    tell(f"{len(split.base):,} digits of 8 x 8 pixels, {len(split.queries)} other digits as queries")
+    model = _trained(X[split.train], y[split.train], n_bits, seed)
     hashed = model.transform(X)
+    folder = output / f"index-{n_bits}-bits"
+    with HammingIndex.open(folder, n_bits=n_bits) as index:
+        index.remove(index.ids)  # of a demo before this one
+        index.add(hashed[split.base], ids=split.base)
+        tell(f"{folder} holds {len(index):,} items on {index.n_distinct:,} distinct codes; it survives a crash")
+        nearest = index.search(hashed[split.queries], k=max(KS))
+        everything = index.search(hashed[split.queries], k=len(index))
+    result = _measured(protocol, split, hashed, y, n_bits)
+    tell(f"\n{result}\n")
     searches = [
-        _hamming("ILHt", hashed, base, queries, y),
-        _hamming("sign of random projections", _random_projections(X, base, n_bits, seed), base, queries, y),
-        _euclidean(X, base, queries, y),
+        _Search("ILHt", hashed.shape[1], nearest, list(result.precision.values())),
+        _rescored("ILHt, then vectors", hashed.shape[1], nearest, split, X, y),
+        _random_projections(protocol, split, X, y, n_bits, seed),
+        _rescored("vectors alone", 0, everything, split, X, y),
     ]
     _compare(searches)
     picture = output / "digits.png"
-    output.mkdir(parents=True, exist_ok=True)
-    _draw(picture, digits, base, queries, searches)
-    say.print(f"the first query of each digit with its nearest digits: {picture}", highlight=False, soft_wrap=True)
+    figure = Figure(figsize=(19, 5), layout="constrained")
+    _draw(figure, searches, split, X, y)
+    figure.savefig(picture, dpi=110)
+    tell(f"the first query of each digit with its nearest digits: {picture}")
 
 
-def _tell(model: ILH) -> None:
+def _trained(X: NDArray[Any], y: NDArray[Any], n_bits: int, seed: int) -> ILH:
+    # A class has some 70 points in a bit's half of the data: the default of 100 neighbours is more than there are.
+    model = ILH(n_bits=n_bits, n_similar=30, n_dissimilar=30, random_state=seed)
+    with progress("training", "bits") as move:
+        model.fit(X, y, progress=move)
     reports = model.bits_
     seconds = sum(sum(report.seconds.values()) for report in reports)
-    say.print(
+    tell(
         f"trained {len(reports)} independent bits on {model.n_train_} points each in {seconds:.2f} s: the z-step took "
         f"{np.mean([r.sweeps for r in reports]):.1f} sweeps, and the hash functions reproduce its bits on "
-        f"{np.mean([r.accuracy for r in reports]):.1%} of their points",
-        highlight=False,
-        soft_wrap=True,
+        f"{np.mean([r.accuracy for r in reports]):.1%} of their points"
     )
+    return model
 
 
-def _random_projections(X: NDArray[Any], base: NDArray[Any], n_bits: int, seed: int) -> NDArray[np.uint8]:
-    directions = np.random.default_rng(seed).normal(size=(X.shape[1], n_bits))
-    return codes.pack((X - X[base].mean(axis=0)) @ directions > 0)
+# ------------------------------------------------------------------------------------------------ searches
 
 
-def _hamming(
-    name: str, hashed: NDArray[np.uint8], base: NDArray[Any], queries: NDArray[Any], y: NDArray[Any]
+def _measured(protocol: Protocol, split: Split, hashed: NDArray[Any], y: NDArray[Any], n_bits: int) -> Evaluation:
+    base, queries = split.base, split.queries
+    return protocol.evaluate(hashed[base], y[base], hashed[queries], y[queries], n_bits=n_bits)
+
+
+def _rescored(name: str, code_bytes: int, hits: Hits, split: Split, X: NDArray[Any], y: NDArray[Any]) -> _Search:
+    ordered = rescore(hits, X[split.queries], X, k=max(KS))
+    relevant = y[ordered.ids] == y[split.queries, None]
+    return _Search(name, code_bytes + X[0].nbytes, ordered, [float(relevant[:, :k].mean()) for k in KS])
+
+
+def _random_projections(
+    protocol: Protocol, split: Split, X: NDArray[Any], y: NDArray[Any], n_bits: int, seed: int
 ) -> _Search:
-    precision = evaluation.precision_at_k(hashed[base], y[base], hashed[queries], y[queries], KS)
-    distances = evaluation.hamming_distances(hashed[queries], hashed[base])
-    return _Search(name, hashed.shape[1], distances, precision)
-
-
-def _euclidean(X: NDArray[Any], base: NDArray[Any], queries: NDArray[Any], y: NDArray[Any]) -> _Search:
-    distances = np.linalg.norm(X[queries][:, None, :] - X[base][None, :, :], axis=2)
-    nearest = y[base][np.argsort(distances, axis=1, kind="stable")]
-    hits = np.cumsum(nearest == y[queries][:, None], axis=1)
-    return _Search(
-        "raw vectors, Euclidean", 4 * X.shape[1], distances, np.array([hits[:, k - 1].mean() / k for k in KS])
-    )
+    directions = np.random.default_rng(seed).normal(size=(X.shape[1], n_bits))
+    hashed = codes.pack((X - X[split.base].mean(axis=0)) @ directions > 0)
+    index = HammingIndex(hashed[split.base], n_bits=n_bits, ids=split.base)
+    result = _measured(protocol, split, hashed, y, n_bits)
+    hits = index.search(hashed[split.queries], k=NEIGHBOURS)
+    return _Search("random projections", hashed.shape[1], hits, list(result.precision.values()))
 
 
 def _compare(searches: list[_Search]) -> None:
-    table = Table("search", "bytes per item", *(f"precision@{k}" for k in KS))
+    table = Table("search", "bytes", *(f"precision@{k}" for k in KS))
     for search in searches:
         table.add_row(search.name, str(search.bytes_per_item), *(f"{value:.3f}" for value in search.precision))
-    say.print(table)
+    plain.print(table)
+    tell(f"then vectors: the {max(KS)} nearest in Hamming space, put in the order of their pixels")
 
 
-def _draw(
-    path: Path, digits: datasets.Dataset, base: NDArray[Any], queries: NDArray[Any], searches: list[_Search]
-) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("the picture of the demo needs matplotlib: pip install 'ilhash[plots]'") from None
-    y = np.asarray(digits.y)
+# ------------------------------------------------------------------------------------------------ picture
+
+
+def _draw(figure: Any, searches: list[_Search], split: Split, X: NDArray[Any], y: NDArray[Any]) -> None:
     # The first query of each digit, whatever comes of it: a picture of chosen queries would prove nothing.
-    shown = [int(np.flatnonzero(y[queries] == digit)[0]) for digit in np.unique(y[queries])]
-    figure = Figure(figsize=(15, 1.0 + 0.5 * len(shown)), layout="constrained")
-    parts = figure.subfigures(1, len(searches), wspace=0.03)
-    for part, search in zip(np.atleast_1d(np.asarray(parts)), searches, strict=True):
-        part.suptitle(
-            f"{search.name}\n{search.bytes_per_item} bytes, precision@{KS[0]} {search.precision[0]:.2f}",
-            fontsize=11,
+    labels = y[split.queries]
+    shown = [int(np.flatnonzero(labels == digit)[0]) for digit in np.unique(labels)]
+    for axes, search in zip(figure.subplots(1, len(searches)), searches, strict=True):
+        lines = [_line(split.queries[q], search.hits.ids[q, :NEIGHBOURS], X, y) for q in shown]
+        axes.imshow(np.concatenate(lines), interpolation="nearest")
+        axes.set(xticks=[], yticks=[], frame_on=False)
+        axes.set_title(
+            f"{search.name}\n{search.bytes_per_item} bytes, precision@{KS[0]} {search.precision[0]:.3f}", fontsize=11
         )
-        axes = part.subplots(len(shown), NEIGHBOURS + 1)
-        for row, query in enumerate(shown):
-            nearest = base[np.argsort(search.distances[query], kind="stable")[:NEIGHBOURS]]
-            for column, item in enumerate([queries[query], *nearest]):
-                colour = "#555555" if column == 0 else "#2a9d5c" if y[item] == y[queries[query]] else "#d1495b"
-                _show(axes[row, column], digits.X[item], colour, 3.0 if column == 0 else 1.6)
-    figure.savefig(path, dpi=110)
 
 
-def _show(axes: Any, pixels: NDArray[Any], colour: str, width: float) -> None:
-    axes.imshow(pixels.reshape(8, 8), cmap="gray_r", interpolation="nearest")
-    axes.set(xticks=[], yticks=[])
-    for spine in axes.spines.values():
-        spine.set(color=colour, linewidth=width)
+def _line(query: int, nearest: NDArray[Any], X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """Return the picture of a query and of what was found: green where the digit is the same, red where it is not."""
+    found = [_tile(X[row], GREEN if y[row] == y[query] else RED) for row in nearest]
+    return np.concatenate([_tile(X[query], GREY), np.ones((40, 8, 3)), *found], axis=1)
+
+
+def _tile(pixels: NDArray[Any], colour: tuple[float, float, float]) -> NDArray[Any]:
+    tile = np.ones((40, 40, 3))
+    tile[1:-1, 1:-1] = colour
+    tile[4:-4, 4:-4] = np.kron(1.0 - pixels.reshape(8, 8, 1) / 16.0, np.ones((4, 4, 1)))
+    return tile
