@@ -177,7 +177,8 @@ def opening() -> None:
             items = len(index)
     print(
         f"\n{items:,} x {n_bits} bits in a folder: built and written in {written:.1f} s, opened in "
-        f"{1e3 * opened:.1f} ms; first query, which checks every byte of the codes, {1e3 * first:.0f} ms, the next {1e3 * second:.1f} ms"
+        f"{1e3 * opened:.1f} ms; first query, which checks every byte of the codes, {1e3 * first:.0f} ms, "
+        f"the next {1e3 * second:.1f} ms"
     )
 
 
