@@ -136,10 +136,15 @@ void append_rows(const CodeBase& base, const uint32_t* code, const uint32_t* end
   }
   size_t n_all = 0;
   for (const uint32_t* c = code; c != end; ++c) n_all += base.n_items(*c);
-  if (n_all <= n) {
-    const auto start = static_cast<std::ptrdiff_t>(out.size());
+  if (n_all <= 8 * n) {  // few more than are wanted: choosing among all of them is faster than merging lists
+    const size_t start = out.size();
     for (; code != end; ++code) out.insert(out.end(), list_of(*code).first, list_of(*code).second);
-    std::sort(out.begin() + start, out.end());
+    const auto first = out.begin() + static_cast<std::ptrdiff_t>(start);
+    if (n < n_all) {
+      std::nth_element(first, first + static_cast<std::ptrdiff_t>(n), out.end());
+      out.resize(start + n);
+    }
+    std::sort(out.begin() + static_cast<std::ptrdiff_t>(start), out.end());
     return;
   }
   const auto later = [](const List& a, const List& b) { return *a.first > *b.first; };
