@@ -21,6 +21,22 @@ def test_the_readme_runs(tmp_path):
     subprocess.run([sys.executable, "-W", "error", "-c", block], check=True, cwd=tmp_path)
 
 
+@pytest.mark.parametrize("page", ["search.md", "evaluation.md"])
+def test_pages_run(page, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], check=True, cwd=tmp_path)
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]*))?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", (page.parent / target).read_text(), flags=re.MULTILINE)
+                assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, f"{page.name}: {anchor}"
+
+
 def test_importing_is_light():
     script = "import sys, ilhash; print([m for m in ('sklearn', 'scipy', 'typer', 'matplotlib') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout

@@ -299,11 +299,11 @@ def make_dataset(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the picture.")] = Path("demo-output"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for index and picture.")] = Path("demo-output"),
     bits: Annotated[int, typer.Option(help="Number of bits.")] = 64,
     seed: Annotated[int, typer.Option(help="random_state.")] = 0,
 ) -> None:
-    """Train on handwritten digits, compare with two other searches, and draw what is found."""
+    """Handwritten digits: train, index in a folder, search, measure beside other searches, draw what is found."""
     from ilhash.cli import _demo
 
     _demo.run(output, bits, seed)
