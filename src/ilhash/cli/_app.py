@@ -299,7 +299,7 @@ def make_dataset(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for index and picture.")] = Path("demo-output"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for what it makes.")] = Path("demo-output"),
     bits: Annotated[int, typer.Option(help="Number of bits.")] = 64,
     seed: Annotated[int, typer.Option(help="random_state.")] = 0,
 ) -> None:
