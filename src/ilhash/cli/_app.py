@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ilhash.cli import _retrieval, _work
+from ilhash.cli._compare import compare_command
 from ilhash.cli._screen import errors, say
 
 __all__ = ["app", "main"]
@@ -272,6 +273,9 @@ def verify(index: Annotated[Path, typer.Argument(help="Folder of the index.")]) 
 def list_methods() -> None:
     """List the methods that --method of fit takes."""
     _work.list_methods()
+
+
+app.command("compare")(compare_command)
 
 
 @data.command("list")

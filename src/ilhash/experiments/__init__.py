@@ -1,0 +1,1 @@
+"""What is measured on data: one file per figure or table."""
