@@ -26,7 +26,7 @@ def test_a_row_is_what_the_method_gives_by_hand(digits, found):
     protocol = Protocol(n_queries=200, k=found.settings.k)
     split = protocol.split(X)
     for name, model in (("ILHt", ILH(16, n_train=300, hash_function="linear")), ("ITQ", methods.ITQ(16, n_train=300))):
-        with pytest.warns(UserWarning) if name == "ILHt" else nullcontext():
+        with pytest.warns(UserWarning, match="neighbours") if name == "ILHt" else nullcontext():
             model.fit(X[split.train], y[split.train])
         codes = model.transform(X)
         wanted = protocol.evaluate(
@@ -113,9 +113,9 @@ def test_bad_input_is_one_sentence(tmp_path, arguments, message):
 
 
 def test_the_command_prints_tables_and_writes_files(tmp_path):
+    arguments = "digits --bits 16 --n-train 200 --only ITQ --only SDH --json c.json --plot c.svg".split()
     run = subprocess.run(
-        [sys.executable, "-m", "ilhash", "compare", "digits", "--bits", "16", "--n-train", "200", "--only", "ITQ"]
-        + ["--only", "SDH", "--json", "c.json", "--plot", "c.svg"],
+        [sys.executable, "-m", "ilhash", "compare", *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,

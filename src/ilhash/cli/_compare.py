@@ -90,9 +90,9 @@ def _print(found: Comparison) -> None:
     tell(
         f"{found.data}: {found.n_base:,} base points of {found.n_features} dimensions, {settings.n_queries:,} queries, "
         f"N = {settings.n_train:,}, precision@{settings.k}, seed {settings.seed}, one thread; protocol "
-        f"{found.protocol_hash}\nx ILHt: seconds of training in units of ILHt's; then trained on as many points as ILHt "
-        "sees in all its bits"
+        f"{found.protocol_hash}"
     )
+    tell("x ILHt: seconds of training in units of ILHt's; then trained on as many points as ILHt sees in all its bits")
     for kind in dict.fromkeys(row.table for row in found.rows):
         for bits in settings.bits:
             plain.print(_table(found, kind, bits))
