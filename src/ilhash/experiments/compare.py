@@ -56,14 +56,14 @@ _KERNEL = {"hash_function": "kernel"}
 TABLES: dict[str, dict[str, Entry]] = {
     "linear": {
         REFERENCE: Entry("ILH"),
-        "ILHi": Entry("ILH", {"diversity": "i"}),
+        "ILHi": Entry("ILH", {"diversity": "i"}, on_all=False),
         "Sign": Entry("Sign"),
         "LSH": Entry("LSH"),
         "TPCA": Entry("TPCA"),
         "BaggedTPCA": Entry("BaggedTPCA"),
         "ITQ": Entry("ITQ"),
         "OrthogonalProjection": Entry("OrthogonalProjection"),
-        "BA": Entry("BA"),
+        "BA": Entry("BA", on_all=False),
         "CCAITQ": Entry("CCAITQ"),
         "STH": Entry("STH", on_all=False),
         "SPLH": Entry("SPLH"),

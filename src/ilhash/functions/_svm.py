@@ -24,7 +24,7 @@ __all__ = ["fit_squared_hinge", "fit_squared_hinge_float64", "squared_hinge_obje
 Floats = NDArray[np.float32]
 
 _SYRK_ROWS = 2048  # rows gathered at a time for a Hessian update: their block stays in cache
-_MAX_STEPS = 30  # more than this means that single precision is not enough
+_MAX_STEPS = 60  # more than this means that single precision is not enough
 _MAX_CG = 8  # conjugate gradient iterations per Newton step
 _CG_REDUCTION = 0.1  # of the squared residual: more would be lost again when the active set changes
 _FEW_CHANGED = 0.25  # share of rows up to which gathering them is cheaper than a pass over all
