@@ -79,7 +79,8 @@ def read_vectors(source: str) -> tuple[np.ndarray[Any, Any], Any]:
     """Read a file, or a dataset by name together with its labels."""
     known = {entry.name for entry in datasets.available()}
     if source in known and not Path(source).exists():
-        dataset = datasets.load(source)
+        with progress("reading", "vectors") as move:
+            dataset = datasets.load(source, progress=move)
         return dataset.X, dataset.y
     return datasets.read_matrix(source), None
 

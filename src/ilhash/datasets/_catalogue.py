@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ._computed import load_cifar10_gist
 from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
 from ._loaders import LOADERS, Dataset, load_digits
@@ -52,7 +54,7 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
     Examples
     --------
     >>> [info.name for info in available()]
-    ['digits', 'mnist', 'infinite-digits', 'fashion-mnist', 'cifar10', 'glove-6b-100d']
+    ['digits', 'mnist', 'infinite-digits', 'fashion-mnist', 'cifar10', 'cifar10-gist', 'glove-6b-100d']
     """
     home = home_of(data_home)
     infos = []
@@ -73,19 +75,28 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
     return infos
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None, *, n: int | None = None) -> Dataset:
+def load(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    n: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
     """Load a known dataset into memory.
 
     Parameters
     ----------
-    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "glove-6b-100d"}
+    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "cifar10-gist", "glove-6b-100d"}
         "digits" comes with scikit-learn; the others are read from files. "infinite-digits" are the first `n` of
-        ``InfiniteDigits("mnist")``.
+        ``InfiniteDigits("mnist")``. "cifar10-gist" is `gist` of "cifar10", not standardised: computed once (half a
+        minute of one core) and kept in the folder named by ``ILHASH_CACHE``, or the user's folder for caches.
     data_home : path-like, optional
         Folder that holds a sub-folder `name`; by default the one named by ``ILHASH_DATA``, or
         ``~/.cache/ilhash``.
     n : int, optional
         Number of rows of a dataset without end, and of no other.
+    progress : callable, optional
+        Called with the number of rows that are computed, and that of all, while features are computed.
 
     Returns
     -------
@@ -112,7 +123,10 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, n: int |
         raise ValueError(f"n must not be given for the dataset {name!r}, which has an end, got {n}")
     if name == "digits":
         return load_digits(name)
-    return LOADERS[name](name, complete_folder(name, SPECS[name], home_of(data_home) / name))
+    folder = complete_folder(name, SPECS[name], home_of(data_home) / (SPECS[name].folder or name))
+    if name == "cifar10-gist":
+        return load_cifar10_gist(name, folder, progress)
+    return LOADERS[name](name, folder)
 
 
 def _beginning(name: str, n: int | None, data_home: str | os.PathLike[str] | None) -> Dataset:

@@ -64,6 +64,6 @@ def complete_folder(name: str, spec: Spec, path: Path) -> Folder:
     if missing:
         raise FileNotFoundError(
             f"dataset {name!r} is missing {', '.join(missing)} in {path}: put there {spec.source}, or let "
-            f"the environment variable {VARIABLE} name the folder that holds them in a sub-folder {name!r}"
+            f"the environment variable {VARIABLE} name the folder that holds them in a sub-folder {path.name!r}"
         )
     return folder

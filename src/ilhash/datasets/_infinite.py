@@ -24,6 +24,7 @@ from ilhash._files import new_folder
 
 from ._blocks import write_npy
 from ._catalogue import load
+from ._threads import thread_count
 
 SIDE = 28  # lengths are given in pixels of an image of this side, whatever the side of the source
 MARGIN = 5.0  # within it, displacements across the border fade to none
@@ -146,7 +147,7 @@ class InfiniteDigits:
             rows = X[first : first + IMAGES_PER_TASK]
             _core.digit_images(self._images, self._limits, self.seed, span.start + first, rows)
 
-        with ThreadPoolExecutor(_threads(n_threads)) as pool:
+        with ThreadPoolExecutor(thread_count(n_threads)) as pool:
             for _ in pool.map(make, range(0, len(X), IMAGES_PER_TASK)):
                 pass
         return X, self.labels(start, stop)
@@ -212,7 +213,7 @@ class InfiniteDigits:
         span = _span(start, _whole("start", start) + n)
         blocks = [(a, min(a + IMAGES_PER_BLOCK, span.stop)) for a in range(span.start, span.stop, IMAGES_PER_BLOCK)]
         about = {"source": self.source, "part": self.part, "seed": self.seed, **self.strengths}
-        threads = _threads(n_threads)
+        threads = thread_count(n_threads)
 
         def made() -> Iterator[npt.NDArray[np.uint8]]:
             for first, last in blocks:
@@ -308,9 +309,3 @@ def _span(start: int, stop: int) -> range:
     if span.start > span.stop:
         raise ValueError(f"stop must not be less than start, got start {start} and stop {stop}")
     return span
-
-
-def _threads(n_threads: Any) -> int:
-    if not (_is_whole(n_threads) and (n_threads >= 1 or n_threads == -1)):
-        raise ValueError(f"n_threads must be a whole number from 1 on, or -1 for one per core, got {n_threads!r}")
-    return int(n_threads) if n_threads > 0 else os.cpu_count() or 1

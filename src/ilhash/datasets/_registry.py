@@ -154,6 +154,16 @@ SPECS: Mapping[str, Spec] = {
         "www.cs.toronto.edu/~kriz/cifar.html",
         layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
     ),
+    "cifar10-gist": Spec(
+        description="GIST of cifar10, computed once",
+        n_rows=60_000,
+        n_features=320,
+        labelled=True,
+        licence="that of cifar10",
+        source="the files of 'cifar10'",
+        layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
+        folder="cifar10",
+    ),
     "glove-6b-100d": Spec(
         description="word vectors GloVe 6B, frequent words first",
         n_rows=100_000,
