@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ilhash._parameters import check_count
 
 SIZE = 150
+MOST = float(np.finfo(np.float32).max)
 # Folders 0 ... 99 hold a file per image, 0.txt ... 999999.txt; some copies have files eh0.txt, eh1.txt, ...
 NUMBERED = re.compile(r"(?:eh)?([0-9]+)(\.txt)?", re.IGNORECASE)
 
@@ -107,7 +108,7 @@ def _number(file: Path, line: int, cell: str) -> float:
     except ValueError:
         value = float("nan")
     # float() would take the digit groups of Python source, "1_000".
-    if not abs(value) <= np.finfo(np.float32).max or "_" in cell:
+    if not abs(value) <= MOST or "_" in cell:
         shown = cell if len(cell) <= 40 else cell[:37] + "..."
         raise ValueError(f"{file} must hold finite numbers, got {shown!r} in line {line}")
     return value
