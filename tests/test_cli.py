@@ -106,7 +106,7 @@ def test_pairs_affinity_and_datasets_by_name(files, digits):
 
 def test_data_list_and_help():
     out = ilhash_command("data", "list").stdout
-    assert all(name in out for name in ("digits", "mnist", "cifar10", "endless", "ILHASH_DATA"))
+    assert all(name in out for name in ("digits", "mnist", "cifar10-gist", "endless", "ILHASH_DATA"))
     for command in ("fit", "encode", "info", "methods", "data", "demo"):
         assert "Usage" in ilhash_command(command, "--help").stdout
     assert ilhash.__version__ in ilhash_command("--version").stdout

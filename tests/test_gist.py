@@ -8,11 +8,16 @@ import pytest
 import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ilhash.datasets import _computed as computed
 from ilhash.datasets import available, cache_home, gist, load
 from ilhash.datasets._loaders import Dataset
 from ilhash.datasets._registry import SPECS
+
+PRESENT = {info.name for info in available() if info.present}
 
 
 def slow_lowpass(image):
@@ -320,3 +325,13 @@ def test_cache_home(platform, variables, parts, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(computed.sys, "platform", platform)
     assert cache_home().parts[-len(parts) :] == parts
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("cifar10" not in PRESENT, reason="ILHASH_DATA does not hold cifar10")
+def test_a_linear_classifier_reads_cifar10(tmp_path, monkeypatch):
+    monkeypatch.setenv("ILHASH_CACHE", str(tmp_path))
+    cifar = load("cifar10-gist")
+    assert (cifar.X.shape, cifar.y.shape) == ((60_000, 320), (60_000,))
+    model = make_pipeline(StandardScaler(), RidgeClassifier(50)).fit(cifar.X[:50_000], cifar.y[:50_000])
+    assert model.score(cifar.X[50_000:], cifar.y[50_000:]) >= 0.56
