@@ -63,7 +63,7 @@ $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE))
 	mkdir -p $(@D)
 	$(CXX) $(SANITIZE) $(INSTRUCTIONS) -c $< -o $@
 
-$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o digits.o $(KERNELS))
+$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o pair_loss.o digits.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
 $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o rings.o nearest.o weighted.o histograms.o $(KERNELS))

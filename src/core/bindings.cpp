@@ -4,6 +4,7 @@
 //   graph.*       signed graphs of one bit's training set, and their blocks
 //   mincut.*      exact min-cut of one block
 //   zstep.*       min-cuts in turn until nothing changes
+//   pair_loss.*   the loss of KSH over pairs, lowered bit by bit
 //   scan*         search among packed codes, by counting distances
 //   vector*       kernels over long arrays, one build per instruction set
 //   digits.*      elastic deformations of small images
@@ -26,6 +27,7 @@
 
 #include "digits.hpp"
 #include "graph.hpp"
+#include "pair_loss.hpp"
 #include "random.hpp"
 #include "scan.hpp"
 #include "vector.hpp"
@@ -142,8 +144,10 @@ SignedGraph from_neighbours(nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_conti
   return graph_from_neighbours(neighbours.data(), n, k, dissimilar, seed);
 }
 
-SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<double> couplings) {
-  nb::gil_scoped_release release;
+// Returns the number of points. A flow over an arc without its opposite would be written outside the graph.
+template <class T>
+uint32_t require_symmetric(const Vector<uint32_t>& row_begin, const Vector<uint32_t>& columns,
+                           const Vector<T>& couplings) {
   require(row_begin.shape(0) > 0, "row_begin must have one entry more than there are rows");
   const auto n = static_cast<uint32_t>(row_begin.shape(0) - 1);
   require(row_begin(n) == columns.shape(0) && columns.shape(0) == couplings.shape(0),
@@ -152,11 +156,8 @@ SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns,
     for (uint32_t a = row_begin(i); a < row_begin(i + 1); ++a) {
       require(columns(a) < n && columns(a) != i, "a column must be another point of the graph");
       require(a == row_begin(i) || columns(a - 1) < columns(a), "columns must be sorted and distinct in each row");
-      require(std::abs(couplings(a)) >= 1e-280 && std::abs(couplings(a)) <= 1e280,
-              "couplings must lie between 1e-280 and 1e280 in size");
     }
-  // Columns are sorted, so row by row the entries that mirror row i are met in the order of their own rows. A flow over
-  // an arc without its opposite would be written outside the graph.
+  // Columns are sorted, so row by row the entries that mirror row i are met in the order of their own rows.
   std::vector<uint32_t> next(row_begin.data(), row_begin.data() + n);
   for (uint32_t i = 0; i < n; ++i)
     for (uint32_t a = row_begin(i); a < row_begin(i + 1); ++a) {
@@ -164,6 +165,15 @@ SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns,
       require(mirror < row_begin(columns(a) + 1) && columns(mirror) == i && couplings(mirror) == couplings(a),
               "couplings must be symmetric");
     }
+  return n;
+}
+
+SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<double> couplings) {
+  nb::gil_scoped_release release;
+  for (size_t a = 0; a < couplings.shape(0); ++a)
+    require(std::abs(couplings(a)) >= 1e-280 && std::abs(couplings(a)) <= 1e280,
+            "couplings must lie between 1e-280 and 1e280 in size");
+  const uint32_t n = require_symmetric(row_begin, columns, couplings);
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }
 
@@ -258,6 +268,50 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
     options.max_sweeps = max_sweeps;
     options.field = field ? field->data() : nullptr;
     result = alternate(graph, graph.block().empty() ? grow_blocks(graph) : graph.block(), options, z.data());
+  }
+  return nb::make_tuple(to_numpy(std::move(z)), to_numpy(std::move(result.energies)), result.n_blocks,
+                        result.converged);
+}
+
+// ---------------------------------------------------------------------------------------------- loss over pairs
+
+PairLoss pair_loss_of(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<int8_t> signs) {
+  nb::gil_scoped_release release;
+  const uint32_t n = require_symmetric(row_begin, columns, signs);
+  for (size_t a = 0; a < signs.shape(0); ++a) require(signs(a) == 1 || signs(a) == -1, "signs must be -1 or +1");
+  return PairLoss(graph_from_signs(row_begin.data(), columns.data(), signs.data(), n));
+}
+
+void require_bits(const PairLoss& loss, const Vector<int8_t>& z) {
+  require(z.shape(0) == loss.n_points(), "z must have one value per point");
+  for (size_t n = 0; n < z.shape(0); ++n) require(z(n) == 1 || z(n) == -1, "z must hold -1 and +1 only");
+}
+
+void add_bit(PairLoss& loss, Vector<int8_t> z) {
+  require_bits(loss, z);
+  require(loss.n_bits() < PairLoss::kMostBits, "there are too many bits");
+  nb::gil_scoped_release release;
+  loss.add(z.data());
+}
+
+void remove_bit(PairLoss& loss, Vector<int8_t> z) {
+  require_bits(loss, z);
+  require(loss.n_bits() > 0, "there is no bit to remove");
+  nb::gil_scoped_release release;
+  loss.remove(z.data());
+}
+
+nb::tuple lower_bit(PairLoss& loss, Vector<int8_t> start, uint32_t n_bits, uint64_t seed, uint32_t max_sweeps) {
+  require_bits(loss, start);
+  require(n_bits > loss.n_bits() && n_bits <= PairLoss::kMostBits, "n_bits must count the codes' bits and one more");
+  std::vector<int8_t> z(start.data(), start.data() + start.shape(0));
+  ZStepResult result;
+  {
+    nb::gil_scoped_release release;
+    ZStepOptions options;
+    options.seed = seed;
+    options.max_sweeps = max_sweeps;
+    result = loss.lower(n_bits, options, z.data());
   }
   return nb::make_tuple(to_numpy(std::move(z)), to_numpy(std::move(result.energies)), result.n_blocks,
                         result.converged);
@@ -559,6 +613,14 @@ NB_MODULE(_core, m) {
 
   m.def("minimise", &minimise, "graph"_a, "start"_a, "seed"_a, "shuffle_blocks"_a, "max_sweeps"_a,
         "field"_a.none() = nb::none(), "z-step: (z, energy at the start and after each sweep, blocks, converged).");
+
+  nb::class_<PairLoss>(m, "PairLoss", "The loss of KSH over signed pairs, for codes that change bit by bit.")
+      .def_static("of_pairs", &pair_loss_of, "row_begin"_a, "columns"_a, "signs"_a)
+      .def_prop_ro("n_bits", [](const PairLoss& loss) { return loss.n_bits(); })
+      .def("add", &add_bit, "z"_a)
+      .def("remove", &remove_bit, "z"_a)
+      .def("value", [](const PairLoss& loss) { return loss.value(); })
+      .def("lower", &lower_bit, "start"_a, "n_bits"_a, "seed"_a, "max_sweeps"_a, "One more bit, as minimise gives it.");
 
   m.def("gather_f32", &gather<float, &VectorKernels::gather_f32>, "x"_a.noconvert(), "rows"_a, "columns"_a.none(),
         "origin"_a, "out"_a.noconvert());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
 
 #include "random.hpp"
 
@@ -250,21 +251,22 @@ SignedGraphOf<Index> draw_from_neighbours(const uint32_t* neighbours, uint32_t n
   return graph_from_choices(same, other, n, true);
 }
 
-template <class Index>
-SignedGraphOf<Index> split_by_sign(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
+template <class Index, class Coupling>
+SignedGraphOf<Index> split_by_sign(const uint32_t* row_begin, const uint32_t* columns, const Coupling* couplings,
                                    uint32_t n) {
   SignedGraphOf<Index> graph;
   graph.n = n;
-  graph.weighted = graph.sorted = true;
+  graph.weighted = std::is_same_v<Coupling, double>;
+  graph.sorted = true;
   const uint32_t n_arcs = row_begin[n];
-  const size_t n_attract = std::count_if(couplings, couplings + n_arcs, [](double w) { return w > 0; });
+  const size_t n_attract = std::count_if(couplings, couplings + n_arcs, [](Coupling w) { return w > 0; });
   const size_t counts[2] = {n_attract, n_arcs - n_attract};
   ArcsOf<Index>* const sides[2] = {&graph.attract, &graph.repel};
   for (int s = 0; s < 2; ++s) {
     sides[s]->begin.resize(n + size_t{1});
     sides[s]->end.resize(n);
     sides[s]->target = Buffer<Index>(counts[s]);
-    sides[s]->weight = Buffer<double>(counts[s]);
+    if (graph.weighted) sides[s]->weight = Buffer<double>(counts[s]);
   }
 
   uint32_t filled[2] = {0, 0};
@@ -273,7 +275,8 @@ SignedGraphOf<Index> split_by_sign(const uint32_t* row_begin, const uint32_t* co
     for (uint32_t a = row_begin[i]; a < row_begin[i + 1]; ++a) {
       const int s = couplings[a] > 0 ? 0 : 1;
       sides[s]->target[filled[s]] = static_cast<Index>(columns[a]);
-      sides[s]->weight[filled[s]++] = std::abs(couplings[a]);
+      if (graph.weighted) sides[s]->weight[filled[s]] = std::abs(static_cast<double>(couplings[a]));
+      ++filled[s];
     }
     for (int s = 0; s < 2; ++s) sides[s]->end[i] = filled[s];
   }
@@ -305,6 +308,20 @@ std::vector<uint32_t> grow_blocks_over(const SignedGraphOf<Index>& graph) {
     ++current;
   }
   return block;
+}
+
+// Moves the attracting arcs that stay inside their block to the front of each point's arcs; both parts stay sorted.
+template <class Index>
+void keep_blocks(SignedGraphOf<Index>& graph) {
+  graph.block = grow_blocks_over(graph);
+  graph.inside_end.resize(graph.n);
+  for (uint32_t n = 0; n < graph.n; ++n) {
+    Index* const targets = graph.attract.target.data();
+    const auto inside = [&](Index m) { return graph.block[m] == graph.block[n]; };
+    const Index* const middle =
+        std::stable_partition(targets + graph.attract.begin[n], targets + graph.attract.end[n], inside);
+    graph.inside_end[n] = static_cast<uint32_t>(middle - targets);
+  }
 }
 
 // build(an index of the type to use) for a graph of n points.
@@ -342,6 +359,14 @@ SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* colu
                                  uint32_t n) {
   return with_index_for(n, [&](auto index) -> SignedGraph {
     return split_by_sign<decltype(index)>(row_begin, columns, couplings, n);
+  });
+}
+
+SignedGraph graph_from_signs(const uint32_t* row_begin, const uint32_t* columns, const int8_t* signs, uint32_t n) {
+  return with_index_for(n, [&](auto index) -> SignedGraph {
+    auto graph = split_by_sign<decltype(index)>(row_begin, columns, signs, n);
+    keep_blocks(graph);
+    return graph;
   });
 }
 

@@ -30,9 +30,10 @@ template <class Index>
 struct SignedGraphOf {
   uint32_t n = 0;
   bool weighted = false;  // otherwise every coupling is +1 or -1
-  bool sorted = false;    // whether the arcs of each point are sorted by target
+  bool sorted = false;    // whether the arcs of each point are sorted by target (those inside its block, and the rest)
   ArcsOf<Index> attract, repel;
   std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
+  std::vector<uint32_t> inside_end;  // with it: where the attracting arcs of a point begin to leave its block, if any do
 };
 
 // Large graphs are bound by memory traffic, nearly all of it targets of arcs; so these take 16 bits each where the
@@ -77,6 +78,10 @@ SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32
 // A symmetric CSR matrix of real couplings with sorted columns, an empty diagonal and both halves present.
 SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
                                  uint32_t n);
+
+// The same without weights: couplings of +1 and -1. Its blocks are grown at once and kept with it, for z-steps that bring
+// their own weights (see zstep.hpp).
+SignedGraph graph_from_signs(const uint32_t* row_begin, const uint32_t* columns, const int8_t* signs, uint32_t n);
 
 // Greedy blocks without repelling arcs inside: grow by breadth-first search over attracting arcs from the first
 // point that is not taken, passing over points that repel a member (Lin et al. 2014, with search instead of one

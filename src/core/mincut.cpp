@@ -151,8 +151,10 @@ Cut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint
 }
 
 template Cut cut_block(FlowNetwork<uint16_t, int8_t, int32_t>&, const uint16_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint16_t, int32_t, int64_t>&, const uint16_t*, uint32_t);
 template Cut cut_block(FlowNetwork<uint16_t, int64_t, int64_t>&, const uint16_t*, uint32_t);
 template Cut cut_block(FlowNetwork<uint32_t, int8_t, int32_t>&, const uint32_t*, uint32_t);
+template Cut cut_block(FlowNetwork<uint32_t, int32_t, int64_t>&, const uint32_t*, uint32_t);
 template Cut cut_block(FlowNetwork<uint32_t, int64_t, int64_t>&, const uint32_t*, uint32_t);
 
 }  // namespace ilhash

@@ -73,12 +73,13 @@ SplitArcs<Index> split_by_block(const SignedGraphOf<Index>& graph, const std::ve
   return split;
 }
 
-// Where the graph came with its blocks, no attracting arc leaves one and nothing needs to be moved.
+// Where the graph came with its blocks, nothing needs to be moved.
 template <class Index>
 SplitArcs<Index> keep_as_is(const SignedGraphOf<Index>& graph) {
   SplitArcs<Index> split{};
   split.begin = graph.attract.begin.data();
-  split.end = split.inside_end = graph.attract.end.data();
+  split.end = graph.attract.end.data();
+  split.inside_end = graph.inside_end.empty() ? split.end : graph.inside_end.data();
   split.target = graph.attract.target.data();
   split.weight = graph.attract.weight.data();
   return split;
@@ -99,24 +100,30 @@ double fixed_point_unit(const SignedGraphOf<Index>& graph, const double* field) 
 
 template <class Index, class Capacity, class Flow>
 class Alternation {
-  static constexpr bool kUnit = sizeof(Capacity) == 1;
+  static constexpr bool kUnit = sizeof(Capacity) == 1, kReal = sizeof(Capacity) == 8;  // otherwise whole numbers
 
  public:
   Alternation(const SignedGraphOf<Index>& graph, const Blocks<Index>& blocks, SplitArcs<Index> arcs,
               const ZStepOptions& options, int8_t* z)
       : graph_(graph), blocks_(blocks), attract_(std::move(arcs)), options_(options), z_(z) {
-    unit_ = kUnit ? 1.0 : fixed_point_unit(graph, options.field);
-    if constexpr (!kUnit) {
-      attract_weight_ = quantised(attract_.begin, attract_.end, attract_.weight);
-      repel_weight_ = quantised(graph.repel.begin.data(), graph.repel.end.data(), graph.repel.weight.data());
+    if constexpr (kReal) {
+      unit_ = fixed_point_unit(graph, options.field);
+      rounded_attract_ = quantised(attract_.begin, attract_.end, attract_.weight);
+      rounded_repel_ = quantised(graph.repel.begin.data(), graph.repel.end.data(), graph.repel.weight.data());
+      attract_weight_ = rounded_attract_.data();
+      repel_weight_ = rounded_repel_.data();
+    } else if constexpr (!kUnit) {
+      attract_weight_ = options.attract_weight;
+      repel_weight_ = options.repel_weight;
     }
     net_ = {attract_.begin, attract_.inside_end, attract_.target, nullptr, graph.sorted, {}, {}, {}, {}};
     const size_t n_arcs = graph.attract.begin[graph.n];
     net_.residual = Buffer<Capacity>(n_arcs);
-    std::fill_n(net_.residual.data(), n_arcs, Capacity{1});
-    if constexpr (!kUnit) {
-      std::copy_n(attract_weight_.data(), n_arcs, net_.residual.data());
-      net_.weight = attract_weight_.data();
+    if constexpr (kUnit) {
+      std::fill_n(net_.residual.data(), n_arcs, Capacity{1});
+    } else {
+      std::copy_n(attract_weight_, n_arcs, net_.residual.data());
+      net_.weight = attract_weight_;
     }
     net_.excess.resize(graph.n);
     net_.to_deficit.resize(graph.n);
@@ -151,11 +158,11 @@ class Alternation {
   }
 
  private:
-  Buffer<Flow> quantised(const uint32_t* begin, const uint32_t* end, const double* weight) const {
-    Buffer<Flow> out(begin[graph_.n]);
+  Buffer<Capacity> quantised(const uint32_t* begin, const uint32_t* end, const double* weight) const {
+    Buffer<Capacity> out(begin[graph_.n]);
     for (uint32_t n = 0; n < graph_.n; ++n)
       for (uint32_t a = begin[n]; a < end[n]; ++a)
-        out[a] = static_cast<Flow>(std::llround((weight ? weight[a] : 1.0) / unit_));
+        out[a] = static_cast<Capacity>(std::llround((weight ? weight[a] : 1.0) / unit_));
     return out;
   }
   Flow attract(uint32_t arc) const {
@@ -251,7 +258,9 @@ class Alternation {
   const ZStepOptions& options_;
   int8_t* z_;
   double unit_ = 1.0;
-  Buffer<Flow> attract_weight_, repel_weight_;  // empty for unit weights
+  const Capacity* attract_weight_ = nullptr;  // none for unit weights
+  const Capacity* repel_weight_ = nullptr;
+  Buffer<Capacity> rounded_attract_, rounded_repel_;  // of real weights
   FlowNetwork<Index, Capacity, Flow> net_;
   std::vector<Flow> field_, field_when_cut_, flowed_out_;
   std::vector<uint8_t> was_cut_;
@@ -263,6 +272,8 @@ ZStepResult alternate_over(const SignedGraphOf<Index>& graph, const std::vector<
                            const ZStepOptions& options, int8_t* z) {
   const Blocks<Index> blocks(block);
   SplitArcs<Index> arcs = block == graph.block ? keep_as_is(graph) : split_by_block(graph, block);
+  if (options.attract_weight)
+    return Alternation<Index, int32_t, int64_t>(graph, blocks, std::move(arcs), options, z).run();
   if (graph.weighted || options.field)
     return Alternation<Index, int64_t, int64_t>(graph, blocks, std::move(arcs), options, z).run();
   return Alternation<Index, int8_t, int32_t>(graph, blocks, std::move(arcs), options, z).run();

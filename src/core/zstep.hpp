@@ -12,6 +12,9 @@ struct ZStepOptions {
   bool shuffle_blocks = true;   // a new random order of the blocks in each sweep, otherwise 0, 1, 2, ...
   uint32_t max_sweeps = 1000;
   const double* field = nullptr;  // u: the unary term of E, one value per point, or none
+  // Whole numbers above 0 in place of a graph's weights of 1, by arc; for graphs that came with blocks, and no field.
+  const int32_t* attract_weight = nullptr;
+  const int32_t* repel_weight = nullptr;
 };
 
 struct ZStepResult {

@@ -7,10 +7,12 @@ from tests.methods.contract import MethodContract
 from tests.oracles import all_assignments
 
 import ilhash
-from ilhash import codes
+from ilhash import _core, codes
+from ilhash.diversity import seed_for
 from ilhash.methods import KSHcut
 from ilhash.methods._ksh_loss import PairLoss, label_pairs
 from ilhash.methods._kshcut import cut_codes, flip_some
+from ilhash.zstep import coupling_graph, minimise
 
 
 class TestKSHcut(MethodContract):
@@ -48,6 +50,71 @@ def test_the_loss_never_rises_and_is_what_it_says(n, b, seed):
     assert (np.diff(course) <= 1e-12).all()
     np.testing.assert_allclose(course[0], loss_by_definition(y, start) / pairs / b**2)
     np.testing.assert_allclose(course[-1], loss_by_definition(y, Z) / pairs / b**2)
+
+
+def cut_codes_by_definition(y, start, passes, seed):
+    """The same course with a new graph of real couplings for every bit."""
+    Z, b = start.copy(), start.shape[1]
+    course = [loss_by_definition(y, Z) / np.count_nonzero(y) / b**2]
+    for turn in range(passes):
+        for bit in range(b):
+            others = np.delete(Z, bit, axis=1).astype(float)
+            graph = coupling_graph(scipy.sparse.csr_array(np.where(y, b * y - others @ others.T, 0.0)))
+            Z[:, bit] = minimise(graph, Z[:, bit].copy(), seed=seed_for(seed, "order", bit, turn)).z
+            course.append(loss_by_definition(y, Z) / np.count_nonzero(y) / b**2)
+    return Z, course
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 24), st.integers(1, 6), st.integers(1, 2), st.booleans(), st.integers(0, 10_000))
+def test_codes_are_those_of_new_graphs_for_every_bit(n, b, passes, with_classes, seed):
+    """Pairs at random, where attraction leads out of blocks, and those of classes, where it does not."""
+    rng = np.random.default_rng(seed)
+    y = random_pairs(n, rng)
+    if with_classes:
+        label = rng.integers(0, 3, n)
+        y = np.where(label[:, None] == label, abs(y), -abs(y))
+    if not y.any():
+        return
+    start = rng.choice(np.array([-1, 1], np.int8), (n, b))
+    Z, course = cut_codes(scipy.sparse.csr_array(y.astype(float)), start, passes=passes, seed=seed)
+    wanted, wanted_course = cut_codes_by_definition(y, start, passes, seed)
+    assert np.array_equal(Z, wanted)
+    np.testing.assert_allclose(course, wanted_course[: len(course)], rtol=1e-13)
+
+
+def test_many_points_and_their_energies(digits):
+    """Digits with several labels each; energies are those of the real couplings."""
+    sets = np.column_stack([digits[1] == d for d in range(10)] + [digits[1] % 2 == 0]).astype(np.float32)
+    y = label_pairs(sets, 20, 20, 3)
+    Z = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (len(sets), 6))
+    pairs = y.tocoo()
+    products = np.einsum("ij,ij->i", Z[pairs.row], Z[pairs.col], dtype=np.int64)
+    graph = coupling_graph(scipy.sparse.csr_array((7 * pairs.data - products, (pairs.row, pairs.col)), shape=y.shape))
+    start = np.ones(len(sets), np.int8)
+    found, wanted = PairLoss(y, Z).next_bit(start, 7, 5, 1000), minimise(graph, start, seed=5)
+    assert np.array_equal(found.z, wanted.z)
+    assert (found.n_blocks, found.converged) == (wanted.n_blocks, wanted.converged)
+    np.testing.assert_allclose(found.energies, wanted.energies, rtol=1e-12)
+
+
+def test_what_is_no_loss_over_pairs_is_refused():
+    begin, columns = np.array([0, 1, 2], np.uint32), np.array([1, 0], np.uint32)
+    ones = np.ones(2, np.int8)
+    for signs, message in (([1, -1], "symmetric"), ([2, 2], "-1 or"), ([1], "agree in length")):
+        with pytest.raises(ValueError, match=message):
+            _core.PairLoss.of_pairs(begin, columns, np.array(signs, np.int8))
+    loss = _core.PairLoss.of_pairs(begin, columns, ones)
+    for call, message in (
+        (lambda: loss.remove(ones), "no bit to remove"),
+        (lambda: loss.add(0 * ones), "-1 and"),
+        (lambda: loss.add(ones[:1]), "one value per point"),
+        (lambda: loss.lower(ones, 0, 0, 10), "one more"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    loss.add(ones)
+    assert (loss.n_bits, loss.value()) == (1, 0.0)
 
 
 @settings(max_examples=20, deadline=None)

@@ -10,11 +10,13 @@
 #include <numeric>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "buffer.hpp"
 #include "digits.hpp"
 #include "graph.hpp"
+#include "pair_loss.hpp"
 #include "random.hpp"
 #include "vector.hpp"
 #include "zstep.hpp"
@@ -568,6 +570,69 @@ void test_project_subsets(const VectorKernels& kernels) {
   }
 }
 
+// ------------------------------------------------------------------------------------------ loss over pairs
+
+// Bits with kept blocks and whole weights against a new graph of real couplings; also beyond 16 bits per target.
+void test_pair_loss(uint32_t n, uint32_t n_pairs, uint32_t n_classes, uint32_t n_bits) {
+  Random random(n + n_classes);
+  std::vector<std::set<std::pair<uint32_t, int8_t>>> partners(n);
+  for (uint32_t p = 0; p < n_pairs; ++p) {
+    const uint32_t i = random.below(n), j = random.below(n);
+    // classes give blocks that no attraction leaves; otherwise signs are random, by pair
+    const bool alike = n_classes ? i % n_classes == j % n_classes : mix64(uint64_t{i} * j + i + j) % 2 == 0;
+    const auto sign = static_cast<int8_t>(alike ? 1 : -1);
+    if (i == j) continue;
+    partners[i].insert({j, sign});
+    partners[j].insert({i, sign});
+  }
+  std::vector<uint32_t> begin{0}, columns;
+  std::vector<int8_t> signs;
+  for (const auto& row : partners) {
+    for (const auto& [j, sign] : row) {
+      columns.push_back(j);
+      signs.push_back(sign);
+    }
+    begin.push_back(static_cast<uint32_t>(columns.size()));
+  }
+  PairLoss loss(graph_from_signs(begin.data(), columns.data(), signs.data(), n));
+  std::vector<Bits> bits;
+  for (uint32_t bit = 0; bit < n_bits; ++bit) {
+    std::vector<double> couplings(columns.size());
+    double wanted_loss = 0;
+    for (uint32_t i = 0; i < n; ++i)
+      for (uint32_t a = begin[i]; a < begin[i + 1]; ++a) {
+        int product = 0;
+        for (const Bits& z : bits) product += z[i] * z[columns[a]];
+        couplings[a] = static_cast<double>(n_bits) * signs[a] - product;
+        if (bit) wanted_loss += std::pow(product / static_cast<double>(bit) - signs[a], 2);
+      }
+    if (bit) CHECK(std::abs(loss.value() * static_cast<double>(columns.size()) - wanted_loss) <= 1e-9 * wanted_loss);
+    const SignedGraph graph = graph_from_couplings(begin.data(), columns.data(), couplings.data(), n);
+    ZStepOptions options;
+    options.seed = bit;
+    Bits found(n, 1), wanted(n, 1);
+    for (uint32_t i = 0; i < n; ++i) found[i] = wanted[i] = random.below(2) ? 1 : -1;
+    const ZStepResult result = loss.lower(n_bits, options, found.data());
+    const ZStepResult twin = alternate(graph, grow_blocks(graph), options, wanted.data());
+    CHECK(found == wanted);
+    CHECK(result.n_blocks == twin.n_blocks && result.converged == twin.converged);
+    CHECK(result.energies.size() == twin.energies.size());
+    CHECK(std::abs(result.energies.back() - twin.energies.back()) <= 1e-9 * std::abs(twin.energies.back()));
+    loss.add(found.data());
+    loss.remove(found.data());
+    loss.add(found.data());
+    bits.push_back(found);
+  }
+}
+
+void test_pair_losses() {
+  for (uint32_t n = 2; n < 40; n += 3)
+    for (const uint32_t n_classes : {0, 1, 3}) test_pair_loss(n, n * 4, n_classes, 5);
+  test_pair_loss(300, 6000, 0, 3);
+  test_pair_loss(300, 6000, 4, 3);
+  test_pair_loss(SignedGraph::kMostPointsFor16Bits + 5, 200000, 3, 2);
+}
+
 // ------------------------------------------------------------------------------------------ infinite digits
 
 // The ends of all limits at once, so that an overflow or a read outside the source would be met here.
@@ -634,6 +699,7 @@ int main() {
   test_label_sets();
   test_neighbours();
   test_large_classes();
+  test_pair_losses();
   const VectorKernels& kernels = vector_kernels();
   std::printf("vector kernels: %s\n", vector_level());
   test_gather(kernels);

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash.affinity import Labels, LabelSets
-from ilhash.zstep import ZStep, graph_couplings, minimise
+from ilhash.zstep import ZStep, graph_couplings
 
 __all__ = ["PairLoss", "label_pairs"]
 
@@ -45,34 +45,24 @@ class PairLoss:
 
     def __init__(self, y: scipy.sparse.csr_array, codes: NDArray[np.int8]) -> None:
         y.sort_indices()
-        self._begin, self._target = y.indptr.astype(np.uint32), y.indices.astype(np.uint32)
-        self._source = np.repeat(np.arange(y.shape[0], dtype=np.uint32), np.diff(y.indptr))
-        self._y = y.data.astype(np.float64)
-        self._product = np.zeros(len(self._y), np.int32)
-        self.n_bits = 0
+        self._pairs = _core.PairLoss.of_pairs(
+            y.indptr.astype(np.uint32), y.indices.astype(np.uint32), y.data.astype(np.int8)
+        )
         for bit in range(codes.shape[1]):
             self.add(codes[:, bit])
 
-    def of_bit(self, z: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return z_n z_m for every pair."""
-        return np.asarray(z[self._source] * z[self._target])
-
     def add(self, z: NDArray[np.int8]) -> None:
         """Let the codes have one bit more."""
-        self._product += self.of_bit(z)
-        self.n_bits += 1
+        self._pairs.add(np.ascontiguousarray(z))
 
     def remove(self, z: NDArray[np.int8]) -> None:
         """Take a bit out of the codes."""
-        self._product -= self.of_bit(z)
-        self.n_bits -= 1
+        self._pairs.remove(np.ascontiguousarray(z))
 
     def value(self) -> float:
         """Return the mean over pairs of (z_n'z_m / b - y_nm)^2."""
-        return float(np.mean((self._product / self.n_bits - self._y) ** 2))
+        return self._pairs.value()
 
     def next_bit(self, start: NDArray[np.int8], n_bits: int, seed: int, max_sweeps: int) -> ZStep:
         """Lower the loss over one more bit, of ``n_bits`` in all, by min-cuts; the codes stay as they are."""
-        w = n_bits * self._y - self._product
-        graph = _core.SignedGraph.from_couplings(self._begin, self._target, w)
-        return minimise(graph, start, seed=seed, max_sweeps=max_sweeps)
+        return ZStep(*self._pairs.lower(np.ascontiguousarray(start), n_bits, seed, max_sweeps))
