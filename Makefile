@@ -69,7 +69,10 @@ $(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o minc
 $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o rings.o nearest.o weighted.o histograms.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
-test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan
+$(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o boosting.o)
+	$(CXX) $(SANITIZE) $^ -o $@
+
+test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan $(SANITIZED)/test_trees
 	for level in $(LEVELS); do for test in $^; do ILHASH_SIMD=$$level $$test || exit 1; done; done
 
 test-python: $(READY)

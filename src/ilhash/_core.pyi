@@ -55,9 +55,7 @@ def minimise(
 
 class PairLoss:
     @staticmethod
-    def of_pairs(
-        row_begin: NDArray[np.uint32], columns: NDArray[np.uint32], signs: NDArray[np.int8]
-    ) -> PairLoss: ...
+    def of_pairs(row_begin: NDArray[np.uint32], columns: NDArray[np.uint32], signs: NDArray[np.int8]) -> PairLoss: ...
     @property
     def n_bits(self) -> int: ...
     def add(self, z: NDArray[np.int8]) -> None: ...
@@ -169,3 +167,35 @@ def digit_images(
 def digit_fields(
     limits: tuple[int, int, int, int, int, int, int], seed: int, start: int, out: NDArray[np.int32]
 ) -> None: ...
+def tree_margins(
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    value: NDArray[np.float64],
+    roots: NDArray[np.int32],
+    bias: float,
+    x: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None: ...
+def boosted_trees(
+    bins: NDArray[np.uint8],
+    edge_begin: NDArray[np.uint32],
+    edges: NDArray[np.float64],
+    z: NDArray[np.int8],
+    n_trees: int,
+    depth: int,
+    n_tried: int,
+    rate: float,
+    penalty: float,
+    seed: int,
+) -> tuple[
+    NDArray[np.int32],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.float64],
+    NDArray[np.int32],
+    float,
+    NDArray[np.float64],
+]: ...

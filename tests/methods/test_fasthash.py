@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier
 from tests.methods.contract import MethodContract
 
 from ilhash.diversity import seed_for
+from ilhash.functions import TreeBooster
 from ilhash.methods import FastHash
-from ilhash.methods._ksh_loss import label_pairs
+from ilhash.methods._ksh_loss import PairLoss, label_pairs
 
 
 class TestFastHash(MethodContract):
@@ -38,13 +38,26 @@ def test_later_bits_lower_the_loss(fitted):
     assert min(report["accuracy"]) > 0.7
 
 
-def test_functions_are_scikit_learns_boosted_trees(fitted):
-    X, _, model = fitted
-    z = model.decision_function(X)[:, 0] > 0
-    twin = GradientBoostingClassifier(n_estimators=8, max_depth=4, learning_rate=0.2, max_features="sqrt")
+def test_functions_are_boosted_trees_fitted_to_the_cut(fitted):
+    """Bit 0 again, from the pairs to the trees."""
+    X, y, model = fitted
     assert model.functions_[0].kind == "trees"
     assert len(model.functions_[0].roots) == 8
-    assert (twin.fit(X, z).predict(X) == z).mean() > 0.9  # as learnable for the library's own class
+    pairs = label_pairs((y[:, None] == np.arange(10)).astype(np.float32), 30, 30, seed_for(0, "graph"))
+    loss = PairLoss(pairs, np.empty((600, 0), np.int8))
+    z = loss.next_bit(np.ones(600, np.int8), 1, seed_for(0, "order", 0), 1000).z
+    rows = (X - model.origin_).astype(np.float32)
+    booster = TreeBooster(rows, n_trees=8, depth=4, learning_rate=0.2)
+    again = booster.fit(z, seed_for(0, "classifier", 0))
+    assert np.array_equal(again.margins, model.decision_function(X)[:, 0])
+    assert model.report_["accuracy"][0] == ((again.margins > 0) == (z > 0)).mean()
+
+
+def test_trees_are_no_deeper_than_said_and_add_as_much_as_said(digits):
+    X, y = digits[0][:300], digits[1][:300]
+    stumps, whole = (FastHash(n_bits=1, n_trees=1, depth=1, learning_rate=rate).fit(X, y) for rate in (0.2, 1.0))
+    assert [len(model.functions_[0].value) for model in (stumps, whole)] == [3, 3]
+    np.testing.assert_allclose(5 * stumps.functions_[0].value, whole.functions_[0].value)
 
 
 def test_more_trees_follow_the_min_cut_more_closely(digits):

@@ -3,6 +3,7 @@
 from ilhash.functions._anchors import AnchorFunction, Anchors
 from ilhash.functions._arrays import functions_from_arrays, functions_to_arrays
 from ilhash.functions._base import Fitted, HashFunction, Learner, standardisation
+from ilhash.functions._boosting import TreeBooster
 from ilhash.functions._classifier import ClassifierFunction, ClassifierLearner
 from ilhash.functions._codewords import CodewordFunction
 from ilhash.functions._cosine import CosineFunction
@@ -36,6 +37,7 @@ __all__ = [
     "LinearFunction",
     "LinearLearner",
     "RadialBasis",
+    "TreeBooster",
     "TreeFunction",
     "functions_from_arrays",
     "functions_to_arrays",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash import _core
 from ilhash.functions._base import Margins
 
 __all__ = ["TreeFunction", "trees_of"]
@@ -17,8 +18,8 @@ __all__ = ["TreeFunction", "trees_of"]
 class TreeFunction:
     """h(x) = bias + sum over trees of value[leaf(x)]; nodes of all trees stand in one table.
 
-    A row goes left where x[feature] <= threshold. Leaves have left == right == their own index. ``roots`` are the
-    first nodes of the trees.
+    A row goes left where x[feature] <= threshold. Leaves have left == right == their own index, and the children of
+    other nodes stand behind them. ``roots`` are the first nodes of the trees.
     """
 
     kind: ClassVar[str] = "trees"
@@ -37,15 +38,14 @@ class TreeFunction:
 
     def own_margins(self, own: NDArray[np.float32]) -> Margins:
         """Return the margins of rows that hold the function's own features only."""
-        rows = np.arange(len(own))
-        total = np.full(len(own), self.bias)
-        for root in self.roots:
-            node = np.full(len(own), root)
-            while (self.left[node] != node).any():
-                goes_left = own[rows, self.feature[node]] <= self.threshold[node]
-                node = np.where(goes_left, self.left[node], self.right[node])
-            total += self.value[node]
-        return total.astype(np.float32)
+        own = np.asarray(own, np.float32)
+        if own.strides[1] != own.itemsize:
+            own = np.ascontiguousarray(own)
+        table = (self.feature, self.threshold, self.left, self.right, self.value, self.roots)
+        out = np.empty(len(own), np.float32)
+        if len(own):
+            _core.tree_margins(*table, self.bias, own, out)
+        return out
 
 
 def trees_of(classifier: Any, features: NDArray[np.int32] | None) -> TreeFunction | None:

@@ -8,10 +8,9 @@ import numpy as np
 
 from ilhash._parameters import check_count, check_positive
 from ilhash.diversity import seed_for
-from ilhash.functions import ClassifierLearner, HashFunction
+from ilhash.functions import HashFunction, TreeBooster
 from ilhash.methods._base import Source, SupervisedMethod
 from ilhash.methods._ksh_loss import PairLoss, label_pairs
-from ilhash.methods._two_step import function_for_bit
 from ilhash.zstep import MAX_SWEEPS
 
 __all__ = ["FastHash"]
@@ -22,7 +21,8 @@ class FastHash(SupervisedMethod):
 
     For bit k, sum over pairs of (z_n'z_m - k y_nm)^2 over codes of k bits is lowered over the last one by alternating
     min-cut, y = +1 for points of a label and -1 for others; gradient boosted trees are fitted to it; and their output
-    on the training points becomes bit k, so that later bits mend what the trees got wrong.
+    on the training points becomes bit k, so that later bits mend what the trees got wrong. Features are put into up to
+    64 bins once for all bits; trees lower the logistic loss by Newton steps.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class FastHash(SupervisedMethod):
     unlabeled : label or None, default -1
         The label that means unknown.
     random_state : int, RandomState, Generator or None, default 0
-        Training points, pairs, the order of blocks, and the features that a node of a tree may look at: the square
-        root of their number, drawn at random, which is what makes the trees quick.
+        Training points, pairs, the order of blocks, and the features that a node of a tree looks at: the square root
+        of their number, drawn at random, which is part of what makes the trees quick.
 
     Attributes
     ----------
@@ -95,32 +95,23 @@ class FastHash(SupervisedMethod):
         training, seed = source.training_set(), source.seed
         n = len(training.rows.values)
         y = label_pairs(training.labels, self.n_similar, self.n_dissimilar, seed_for(seed, "graph"))
-        loss, learner = PairLoss(y, np.empty((n, 0), np.int8)), self._trees()
+        loss = PairLoss(y, np.empty((n, 0), np.int8))
+        booster = TreeBooster(
+            training.rows.values, n_trees=self.n_trees, depth=self.depth, learning_rate=self.learning_rate
+        )
         functions: list[HashFunction] = []
         report: dict[str, list[float]] = {"loss": [], "tree_loss": [], "accuracy": []}
         for bit in range(self.n_bits):
             start = np.ones(n, np.int8)
             z = loss.next_bit(start, bit + 1, seed_for(seed, "order", bit), MAX_SWEEPS).z
-            function = function_for_bit(training.rows, z, learner, seed_for(seed, "classifier", bit))
-            output = np.where(function.margins(training.rows.values) > 0, np.int8(1), np.int8(-1))
+            fitted = booster.fit(z, seed_for(seed, "classifier", bit))
+            output = np.where(fitted.margins > 0, np.int8(1), np.int8(-1))
             loss.add(z)
             report["loss"].append(loss.value())
             loss.remove(z)
             loss.add(output)
             report["tree_loss"].append(loss.value())
             report["accuracy"].append(float((output == z).mean()))
-            functions.append(function)
+            functions.append(fitted.function)
         self.report_.update(report)
         return functions
-
-    def _trees(self) -> ClassifierLearner:
-        from sklearn.ensemble import GradientBoostingClassifier
-
-        return ClassifierLearner(
-            GradientBoostingClassifier(
-                n_estimators=self.n_trees,
-                max_depth=self.depth,
-                learning_rate=self.learning_rate,
-                max_features="sqrt",
-            )
-        )

@@ -1,0 +1,191 @@
+#include "boosting.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "random.hpp"
+
+namespace ilhash {
+namespace {
+
+constexpr int64_t kOne = int64_t{1} << 24;
+constexpr double kUnit = 1.0 / static_cast<double>(kOne);
+
+// First and second derivative of the loss in the margin, of a row or summed over rows, in units of 2^-24.
+struct Slope {
+  int64_t first = 0, second = 0;
+
+  Slope& operator+=(const Slope& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+  friend Slope operator-(const Slope& a, const Slope& b) { return {a.first - b.first, a.second - b.second}; }
+  bool empty() const { return first == 0 && second == 0; }
+};
+
+// e^x for |x| <= 30 to some 1e-15: 2^k times the series of what is left. The libraries' exp differ in the last bit.
+double exponential(double x) {
+  constexpr double kInverse[] = {0, 1, 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10,
+                                 1. / 11, 1. / 12, 1. / 13};
+  const auto k = static_cast<int64_t>(x * 1.4426950408889634 + 1024.5) - 1024;
+  const double rest = x - static_cast<double>(k) * 0.6931471805599453;
+  double series = 1.0;
+  for (int n = 13; n > 0; --n) series = 1.0 + series * (rest * kInverse[n]);
+  const int64_t bits = (k + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return series * power;
+}
+
+Slope slope_of(double margin, int8_t z) {
+  const double p = 1.0 / (1.0 + exponential(std::clamp(-margin, -30.0, 30.0)));
+  const auto whole = static_cast<int64_t>(p * static_cast<double>(kOne) + 0.5);
+  return {whole - (z > 0 ? kOne : 0), (whole * (kOne - whole)) >> 24};
+}
+
+struct Split {
+  double score;
+  uint32_t feature = 0, bin = 0;  // rows up to this bin go left
+  bool found = false;
+};
+
+class Booster {
+ public:
+  Booster(const BinnedFeatures& x, const int8_t* z, const BoostingOptions& options, double* margins)
+      : x_(x), z_(z), options_(options), margins_(margins), random_(options.seed) {
+    rows_.resize(x.n_rows);
+    waiting_.resize(x.n_rows);
+    slope_.resize(x.n_rows);
+    here_.resize(x.n_rows);
+    for (uint32_t j = 0; j < x.n_features; ++j)
+      if (n_edges(j) > 0) pool_.push_back(j);
+  }
+
+  TreeTable run() {
+    int64_t total = 0;
+    for (uint32_t i = 0; i < x_.n_rows; ++i) total += z_[i];
+    table_.bias = 2.0 * static_cast<double>(total) / x_.n_rows;
+    std::fill_n(margins_, x_.n_rows, table_.bias);
+    for (uint32_t tree = 0; tree < options_.n_trees; ++tree) grow();
+    return std::move(table_);
+  }
+
+ private:
+  struct Range {
+    uint32_t begin, end, depth;  // of rows_
+  };
+
+  uint32_t n_edges(uint32_t feature) const { return x_.edge_begin[feature + 1] - x_.edge_begin[feature]; }
+
+  void grow() {
+    for (uint32_t i = 0; i < x_.n_rows; ++i) slope_[i] = slope_of(margins_[i], z_[i]);
+    std::iota(rows_.begin(), rows_.end(), 0u);
+    const size_t root = table_.size();
+    table_.roots.push_back(static_cast<int32_t>(root));
+    ranges_.clear();
+    open({0, x_.n_rows, 0});
+    for (size_t k = 0; k < ranges_.size(); ++k) {
+      const Range range = ranges_[k];
+      const size_t node = root + k;
+      Slope total;
+      for (uint32_t i = range.begin; i < range.end; ++i) total += here_[i] = slope_[rows_[i]];
+      const Split split = range.depth < options_.depth ? best_split(range, total) : Split{0};
+      if (!split.found) {
+        settle(node, range, total);
+        continue;
+      }
+      const uint32_t middle = part(range, split);
+      table_.feature[node] = static_cast<int32_t>(split.feature);
+      table_.threshold[node] = x_.edges[x_.edge_begin[split.feature] + split.bin];
+      table_.left[node] = open({range.begin, middle, range.depth + 1});
+      table_.right[node] = open({middle, range.end, range.depth + 1});
+    }
+  }
+
+  // A new node, a leaf until it is split.
+  int32_t open(const Range& range) {
+    const auto node = static_cast<int32_t>(table_.size());
+    table_.feature.push_back(0);
+    table_.threshold.push_back(0.0);
+    table_.left.push_back(node);
+    table_.right.push_back(node);
+    table_.value.push_back(0.0);
+    ranges_.push_back(range);
+    return node;
+  }
+
+  void settle(size_t node, const Range& range, const Slope& total) {
+    const double step = static_cast<double>(total.first) * kUnit / (static_cast<double>(total.second) * kUnit + options_.penalty);
+    table_.value[node] = -options_.rate * step;
+    for (uint32_t i = range.begin; i < range.end; ++i) margins_[rows_[i]] += table_.value[node];
+  }
+
+  double score(const Slope& sum) const {
+    const double first = static_cast<double>(sum.first) * kUnit, second = static_cast<double>(sum.second) * kUnit;
+    return first * first / (second + options_.penalty);
+  }
+
+  // A side without rows scores nothing, so a split that leaves one is no better than none.
+  Split best_split(const Range& range, const Slope& total) {
+    Split best{score(total)};
+    const auto n_pool = static_cast<uint32_t>(pool_.size());
+    for (uint32_t k = 0; k < n_pool && (k < options_.n_tried || !best.found); ++k) {
+      std::swap(pool_[k], pool_[k + random_.below(n_pool - k)]);
+      const uint32_t feature = pool_[k], n_cuts = n_edges(feature);
+      fill_histogram(range, feature, n_cuts + 1);
+      Slope left;
+      for (uint32_t b = 0; b < n_cuts; ++b) {
+        if (histogram_[b].empty()) continue;
+        left += histogram_[b];
+        const double found = score(left) + score(total - left);
+        if (found > best.score) best = {found, feature, b, true};
+      }
+    }
+    return best;
+  }
+
+  void fill_histogram(const Range& range, uint32_t feature, uint32_t n_bins) {
+    std::fill_n(histogram_, n_bins, Slope{});
+    const uint8_t* const bin = x_.bin + size_t{feature} * x_.n_rows;
+    for (uint32_t i = range.begin; i < range.end; ++i) histogram_[bin[rows_[i]]] += here_[i];
+  }
+
+  // Both parts keep the order of the rows, so that later passes go through memory forwards.
+  uint32_t part(const Range& range, const Split& split) {
+    const uint8_t* const bin = x_.bin + size_t{split.feature} * x_.n_rows;
+    uint32_t n_left = range.begin, n_right = 0;
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      const uint32_t row = rows_[i];
+      const bool goes_left = bin[row] <= split.bin;
+      rows_[n_left] = row;
+      waiting_[n_right] = row;
+      n_left += goes_left;
+      n_right += !goes_left;
+    }
+    std::copy_n(waiting_.begin(), n_right, rows_.begin() + n_left);
+    return n_left;
+  }
+
+  const BinnedFeatures& x_;
+  const int8_t* z_;
+  const BoostingOptions& options_;
+  double* margins_;
+  Random random_;
+  TreeTable table_;
+  std::vector<Range> ranges_;              // of the nodes of the tree at hand
+  std::vector<uint32_t> pool_;             // features that can split at all
+  std::vector<uint32_t> rows_, waiting_;   // node by node
+  std::vector<Slope> slope_, here_;        // by row, and in the order of rows_
+  Slope histogram_[256];
+};
+
+}  // namespace
+
+TreeTable boost(const BinnedFeatures& x, const int8_t* z, const BoostingOptions& options, double* margins) {
+  return Booster(x, z, options, margins).run();
+}
+
+}  // namespace ilhash

@@ -1,0 +1,81 @@
+"""Gradient boosted trees for many bits of the same rows, whose features are put into bins only once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash.functions._base import Fitted
+from ilhash.functions._trees import TreeFunction
+
+__all__ = ["MOST_BINS", "TreeBooster", "bin_edges"]
+
+MOST_BINS = 64  # of a feature; 255 took longer and were no better (benchmarks/methods.py)
+PENALTY = 0.1  # on the square of a leaf's value, in the Newton step that sets it
+
+
+class TreeBooster:
+    """Fits trees to the logistic loss of bits, one bit after the other.
+
+    Every node looks at the square root of the number of features, drawn at random, and at more only while none of them
+    splits it.
+
+    Parameters
+    ----------
+    values : float32 (N, d), finite
+    n_trees : trees of a bit
+    depth : of the trees
+    learning_rate : share of each tree that is added
+    most_bins : bins of a feature, from 2 to 256; fewer where it has fewer values
+    """
+
+    def __init__(
+        self,
+        values: NDArray[np.float32],
+        *,
+        n_trees: int,
+        depth: int,
+        learning_rate: float,
+        most_bins: int = MOST_BINS,
+    ) -> None:
+        self.n_trees, self.depth, self.learning_rate = n_trees, depth, learning_rate
+        columns = np.ascontiguousarray(values.T)
+        edges = [bin_edges(column, most_bins) for column in columns]
+        self._begin = np.cumsum([0, *map(len, edges)], dtype=np.uint32)
+        self._edges = np.concatenate(edges)
+        self._bins = np.empty(columns.shape, np.uint8)
+        for own, column, bins in zip(edges, columns, self._bins, strict=True):
+            bins[:] = np.searchsorted(own, column)  # x <= edge exactly where the bin is at most the edge's number
+
+    def fit(self, z: NDArray[np.int8], seed: int) -> Fitted:
+        """Fit to bits z in {-1,+1}; the same seed gives the same bytes on every machine."""
+        found = _core.boosted_trees(
+            self._bins,
+            self._begin,
+            self._edges,
+            np.ascontiguousarray(z),
+            self.n_trees,
+            self.depth,
+            math.isqrt(len(self._bins)),
+            self.learning_rate,
+            PENALTY,
+            seed,
+        )
+        return Fitted(TreeFunction(*found[:7]), found[7].astype(np.float32), z)
+
+
+def bin_edges(column: NDArray[np.float32], most_bins: int) -> NDArray[np.float64]:
+    """Return ascending edges that part a feature's values into bins of about the same number of rows.
+
+    Edges lie halfway between two values that follow one another, so that none is ever on an edge.
+    """
+    ordered = np.sort(column)
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1  # rows at which a new value begins
+    if len(starts) >= most_bins:
+        wanted = len(ordered) * np.arange(1, most_bins) / most_bins
+        nearest = np.minimum(np.searchsorted(starts, wanted), len(starts) - 1)
+        starts = starts[np.unique(nearest)]
+    return (ordered[starts - 1].astype(np.float64) + ordered[starts]) / 2
