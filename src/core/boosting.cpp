@@ -118,8 +118,8 @@ class Booster {
   }
 
   void settle(size_t node, const Range& range, const Slope& total) {
-    const double step = static_cast<double>(total.first) * kUnit / (static_cast<double>(total.second) * kUnit + options_.penalty);
-    table_.value[node] = -options_.rate * step;
+    const double first = static_cast<double>(total.first) * kUnit, second = static_cast<double>(total.second) * kUnit;
+    table_.value[node] = -options_.rate * (first / (second + options_.penalty));
     for (uint32_t i = range.begin; i < range.end; ++i) margins_[rows_[i]] += table_.value[node];
   }
 

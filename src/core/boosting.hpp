@@ -1,8 +1,8 @@
 // Gradient boosted trees for a bit, on features that were put into bins once for all bits.
 //
-// The loss is log(1 + exp(-z h(x))). At every node the best of all splits of some features drawn at random is taken: that
-// of the largest G_l^2 / (H_l + penalty) + G_r^2 / (H_r + penalty), where G and H are sums over the rows of a side of the
-// loss's first and second derivative, from histograms over the bins; a leaf is worth -rate G / (H + penalty).
+// The loss is log(1 + exp(-z h(x))). At every node the best of all splits of some features drawn at random is taken:
+// that of the largest G_l^2 / (H_l + penalty) + G_r^2 / (H_r + penalty), where G and H are sums over the rows of a side
+// of the loss's first and second derivative, from histograms over the bins; a leaf is worth -rate G / (H + penalty).
 //
 // Derivatives are whole multiples of 2^-24, so that sums are exact in any order, and all else is plain arithmetic: the
 // trees are the same on every platform.
@@ -14,8 +14,8 @@
 
 namespace ilhash {
 
-// Feature j of row i is in bin[j * n_rows + i]: the number of the feature's edges that lie below its value. The edges of
-// feature j, at most 255, ascend from edges[edge_begin[j]] to before edges[edge_begin[j + 1]].
+// Feature j of row i is in bin[j * n_rows + i]: the number of the feature's edges that lie below its value. The edges
+// of feature j, at most 255, ascend from edges[edge_begin[j]] to before edges[edge_begin[j + 1]].
 struct BinnedFeatures {
   const uint8_t* bin;
   uint32_t n_rows, n_features;

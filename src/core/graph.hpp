@@ -33,7 +33,7 @@ struct SignedGraphOf {
   bool sorted = false;    // whether the arcs of each point are sorted by target (those inside its block, and the rest)
   ArcsOf<Index> attract, repel;
   std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
-  std::vector<uint32_t> inside_end;  // with it: where the attracting arcs of a point begin to leave its block, if any do
+  std::vector<uint32_t> inside_end;  // with it: where the attracting arcs of a point begin to leave its block
 };
 
 // Large graphs are bound by memory traffic, nearly all of it targets of arcs; so these take 16 bits each where the
@@ -79,8 +79,8 @@ SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32
 SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
                                  uint32_t n);
 
-// The same without weights: couplings of +1 and -1. Its blocks are grown at once and kept with it, for z-steps that bring
-// their own weights (see zstep.hpp).
+// The same without weights: couplings of +1 and -1. Its blocks are grown at once and kept with it, for z-steps that
+// bring their own weights (see zstep.hpp).
 SignedGraph graph_from_signs(const uint32_t* row_begin, const uint32_t* columns, const int8_t* signs, uint32_t n);
 
 // Greedy blocks without repelling arcs inside: grow by breadth-first search over attracting arcs from the first

@@ -40,8 +40,8 @@ const char* fault_of(const TreeTable& table, size_t n_features) {
   return nullptr;
 }
 
-// A leaf leads to itself, so all rows may take as many steps as the longest way needs: no branch depends on the data, and
-// the walks of several rows overlap.
+// A leaf leads to itself, so all rows may take as many steps as the longest way needs: no branch depends on the data,
+// and the walks of several rows overlap.
 void tree_margins(const TreeTable& table, Rows<const float> x, float* out) {
   constexpr size_t kTogether = 16;
   const std::vector<int32_t> height = heights_of(table);

@@ -8,8 +8,8 @@
 
 namespace ilhash {
 
-// The nodes of all trees in one table. A row goes left where x[feature] <= threshold; leaves are their own children, and
-// the children of other nodes stand behind them. The margin is the bias plus the value of the leaf in each tree.
+// The nodes of all trees in one table. A row goes left where x[feature] <= threshold; leaves are their own children,
+// and the children of other nodes stand behind them. The margin is the bias plus the value of the leaf in each tree.
 struct TreeTable {
   std::vector<int32_t> feature, left, right, roots;
   std::vector<double> threshold, value;

@@ -1,5 +1,6 @@
-// Tests of boosted trees without Python, to be run under AddressSanitizer and UBSan (`make test-core`). Arrays have exactly
-// the size they must have; that the trees are the right ones is checked against a twin in tests/test_boosting.py.
+// Tests of boosted trees without Python, to be run under AddressSanitizer and UBSan (`make test-core`). Arrays have
+// exactly the size they must have; that the trees are the right ones is checked against a twin in
+// tests/test_boosting.py.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,7 +33,7 @@ float walked(const TreeTable& table, const float* x) {
   return static_cast<float>(total);
 }
 
-// Values are numbers of bins, edges lie between them; up to all 256 bins, features without edges, depths beyond the rows.
+// Values are numbers of bins, edges lie between them; all 256 bins, features without edges, depths beyond the rows.
 void test_boosting(uint32_t n, uint32_t d, uint32_t n_bins, const BoostingOptions& options, uint32_t plus_of_ten) {
   Random random(n * 31 + d + n_bins);
   std::vector<uint32_t> begin{0};
