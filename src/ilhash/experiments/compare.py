@@ -70,9 +70,9 @@ TABLES: dict[str, dict[str, Entry]] = {
         "MLH": Entry("MLH"),
         "KSHcut": Entry("KSHcut", on_all=False),
         "KSHcut-ILHt": Entry("KSHcut", {"start": REFERENCE}, on_all=False),
-        "class, 1-hot": Entry("ClassifierCode", {"code": "one-hot"}, one_per_class=True),
+        "class, 1-hot": Entry("ClassifierCode", {"code": "one-hot"}, on_all=False, one_per_class=True),
         "class, ECOC": Entry("ClassifierCode", {"code": "ecoc"}),
-        "class, scores": Entry("ClassifierCode", {"code": "scores"}),
+        "class, scores": Entry("ClassifierCode", {"code": "scores"}, on_all=False),
     },
     "kernel": {
         REFERENCE: Entry("ILH", _KERNEL),
