@@ -72,7 +72,10 @@ $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.
 $(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o boosting.o)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan $(SANITIZED)/test_trees
+$(SANITIZED)/test_cut: $(addprefix $(SANITIZED)/,tests/test_cut.o cut.o)
+	$(CXX) $(SANITIZE) $^ -o $@
+
+test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan $(SANITIZED)/test_trees $(SANITIZED)/test_cut
 	for level in $(LEVELS); do for test in $^; do ILHASH_SIMD=$$level $$test || exit 1; done; done
 
 test-python: $(READY)

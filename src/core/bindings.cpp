@@ -6,6 +6,7 @@
 //   zstep.*       min-cuts in turn until nothing changes
 //   pair_loss.*   the loss of KSH over pairs, lowered bit by bit
 //   scan*         search among packed codes, by counting distances
+//   cut.*         what precision at k needs, bit by bit, and for every bit of a pool
 //   vector*       kernels over long arrays, one build per instruction set
 //   digits.*      elastic deformations of small images
 //   trees.*       margins of decision trees
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "boosting.hpp"
+#include "cut.hpp"
 #include "digits.hpp"
 #include "graph.hpp"
 #include "pair_loss.hpp"
@@ -541,6 +543,44 @@ void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vecto
   distance_histograms(base, queries.data(), n, begin.data(), end.data(), n_threads, counts.data(), hits.data());
 }
 
+// ---------------------------------------------------------------------------------------------- bit by bit
+
+using Cuts = nb::ndarray<int32_t, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+CutCounts make_cut_counts(Table<uint8_t> relevant, size_t k) {
+  nb::gil_scoped_release release;
+  return CutCounts(relevant.data(), relevant.shape(0), relevant.shape(1), k);
+}
+
+void cut_add(CutCounts& counts, Vector<uint8_t> base_bits, Vector<uint8_t> query_bits, size_t n_threads) {
+  require(base_bits.shape(0) == counts.n_base() && query_bits.shape(0) == counts.n_queries(),
+          "there must be one bit for each base point and each query");
+  nb::gil_scoped_release release;
+  counts.add(base_bits.data(), query_bits.data(), n_threads);
+}
+
+void cut_now(const CutCounts& counts, Cuts out) {
+  require(out.ndim() == 2 && out.shape(0) == counts.n_queries() && out.shape(1) == 4, "out must be (queries, 4)");
+  nb::gil_scoped_release release;
+  const std::vector<Cut>& cuts = counts.cuts();
+  std::copy(cuts.begin(), cuts.end(), reinterpret_cast<Cut*>(out.data()));
+}
+
+void cut_with_each(const CutCounts& counts, Table<uint64_t> pool, Table<uint64_t> queries, size_t n_bits,
+                   size_t n_threads, Cuts out) {
+  const WordCodes base{pool.data(), pool.shape(0), n_bits}, own{queries.data(), queries.shape(0), n_bits};
+  require(n_bits > 0 && pool.shape(1) == base.n_words() && queries.shape(1) == base.n_words(),
+          "codes must have as many words as the bits fill");
+  require(base.n == counts.n_base() && own.n == counts.n_queries(),
+          "there must be one code for each base point and each query");
+  require(out.ndim() == 3 && out.shape(0) == own.n && out.shape(1) == n_bits && out.shape(2) == 4,
+          "out must be (queries, bits, 4)");
+  nb::gil_scoped_release release;
+  counts.with_each(base, own, n_threads, reinterpret_cast<Cut*>(out.data()));
+}
+
 // ---------------------------------------------------------------------------------------------- infinite digits
 
 using Limits = std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>;
@@ -705,6 +745,13 @@ NB_MODULE(_core, m) {
         "The k nearest items where bit j counts weights[q, j]: (offsets, rows, distances).");
   m.def("distance_histograms", &histograms, "tiles"_a, "n_codes"_a, "n_bits"_a, "queries"_a, "begin"_a, "end"_a,
         "n_threads"_a, "counts"_a.noconvert(), "hits"_a.noconvert());
+  nb::class_<CutCounts>(m, "CutCounts", "What precision at k needs to know of each query, bit by bit.")
+      .def("add", &cut_add, "base_bits"_a, "query_bits"_a, "n_threads"_a, "One bit more.")
+      .def("now", &cut_now, "out"_a.noconvert(),
+           "For each query: points before the edge, relevant ones among them, points at the edge, relevant ones.")
+      .def("with_each", &cut_with_each, "pool"_a, "queries"_a, "n_bits"_a, "n_threads"_a, "out"_a.noconvert(),
+           "The same for each query and bit of a pool, if that bit were added.");
+  m.def("cut_counts", &make_cut_counts, "relevant"_a, "k"_a, "Counts of no bits yet: all points are at distance 0.");
   m.def("digit_sources", &digit_sources, "n"_a, "seed"_a, "start"_a, "count"_a,
         "Which of n sources the images start .. start + count are made from.");
   m.def("digit_images", &digit_images, "sources"_a.noconvert(), "limits"_a, "seed"_a, "start"_a,

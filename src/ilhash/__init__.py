@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ilhash import codes, datasets, evaluation, methods, objective, search
-    from ilhash.ensemble import ILH
+    from ilhash.ensemble import ILH, HoldOut, Mix, grow, prune
     from ilhash.persistence import load
     from ilhash.search import HammingIndex
 
@@ -33,19 +33,27 @@ __version__ = "0.1.0"
 __all__ = [
     "ILH",
     "HammingIndex",
+    "HoldOut",
+    "Mix",
     "__version__",
     "codes",
     "core_simd",
     "datasets",
     "evaluation",
+    "grow",
     "load",
     "methods",
     "objective",
+    "prune",
     "search",
 ]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
-_HOMES = {"ILH": "ilhash.ensemble", "HammingIndex": "ilhash.search", "load": "ilhash.persistence"}
+_HOMES = {
+    **dict.fromkeys(("ILH", "HoldOut", "Mix", "grow", "prune"), "ilhash.ensemble"),
+    "HammingIndex": "ilhash.search",
+    "load": "ilhash.persistence",
+}
 _MODULES = {"codes", "datasets", "evaluation", "methods", "objective", "search"}
 
 

@@ -156,6 +156,20 @@ def distance_histograms(
     counts: NDArray[np.int64],
     hits: NDArray[np.int64],
 ) -> None: ...
+
+class CutCounts:
+    def add(self, base_bits: NDArray[np.uint8], query_bits: NDArray[np.uint8], n_threads: int) -> None: ...
+    def now(self, out: NDArray[np.int32]) -> None: ...
+    def with_each(
+        self,
+        pool: NDArray[np.uint64],
+        queries: NDArray[np.uint64],
+        n_bits: int,
+        n_threads: int,
+        out: NDArray[np.int32],
+    ) -> None: ...
+
+def cut_counts(relevant: NDArray[np.uint8], k: int) -> CutCounts: ...
 def digit_sources(n: int, seed: int, start: int, count: int) -> NDArray[np.int64]: ...
 def digit_images(
     sources: NDArray[np.uint8],

@@ -29,6 +29,7 @@ _STREAMS = {
     "neighbours": 8,
     "sample": 9,
     "direction": 10,
+    "held out": 11,
 }
 
 Range = int | tuple[int, int]

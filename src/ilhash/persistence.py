@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ilhash._files import library_version, make_folder, sync_folder, write_file
 
-__all__ = ["FORMAT", "Contents", "load", "read_directory", "save", "write_directory"]
+__all__ = ["FORMAT", "Contents", "load", "read_directory", "read_model", "save", "write_directory"]
 
 FORMAT = 1
 _CONFIG = "config.json"
@@ -59,14 +59,20 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     readers = _readers()
     if kind not in readers:
         raise ValueError(f"{path} must hold a model of a known kind ({', '.join(readers)}), got {kind!r}")
-    return readers[kind](contents, trusted)
+    return read_model(contents, trusted)
+
+
+def read_model(contents: Contents, trusted: list[str] | None) -> Any:
+    """Make a model of what is in its directory, or in its part of that of a Mix."""
+    return _readers()[contents.document["model"]](contents, trusted)
 
 
 def _readers() -> Mapping[str, Callable[[Contents, list[str] | None], Any]]:
     from ilhash import methods
-    from ilhash.ensemble import ILH
+    from ilhash.ensemble import ILH, Mix
 
-    return {"ILH": ILH._from_contents, **{name: methods.get(name)._from_contents for name in methods.available()}}
+    own = {"ILH": ILH._from_contents, "Mix": Mix._from_contents}
+    return {**own, **{name: methods.get(name)._from_contents for name in methods.available()}}
 
 
 # ------------------------------------------------------------------------------------------------ directories

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
 
-__all__ = ["LabelSets", "Labels", "supervision_from_labels"]
+__all__ = ["LabelSets", "Labels", "supervision_from_labels", "without"]
 
 
 @dataclass(frozen=True)
 class Labels:
-    """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown."""
+    """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown.
+
+    ``withheld`` are points that no model may be trained on, not even one that does not look at labels.
+    """
 
     codes: NDArray[np.int32]
     names: NDArray[Any]
+    withheld: NDArray[np.int64] | None = None
 
     @property
     def n_points(self) -> int:
@@ -62,9 +66,13 @@ class Labels:
 
 @dataclass(frozen=True)
 class LabelSets(AsDrawn):
-    """Several labels per point (rows of an indicator matrix): sharing one makes two points similar."""
+    """Several labels per point (rows of an indicator matrix): sharing one makes two points similar.
+
+    ``withheld`` are points that no model may be trained on, not even one that does not look at labels.
+    """
 
     indicator: scipy.sparse.csr_array
+    withheld: NDArray[np.int64] | None = None
 
     @property
     def n_points(self) -> int:
@@ -106,7 +114,10 @@ class LabelSets(AsDrawn):
 
 
 def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:
-    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1."""
+    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1; or take what was read before."""
+    if isinstance(y, Labels | LabelSets):
+        _same_length(y.n_points, n_points, "y")
+        return y
     if scipy.sparse.issparse(y):
         return _label_sets(scipy.sparse.csr_array(y), n_points)
     try:
@@ -124,6 +135,22 @@ def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Label
         raise ValueError(f"y must be 1-D labels or a 2-D indicator matrix, got {labels.ndim}-D")
     _same_length(len(labels), n_points, "y")
     return _one_label_each(labels, unlabeled)
+
+
+def without(supervision: Labels | LabelSets, rows: NDArray[np.int64]) -> Labels | LabelSets:
+    """Return the labels of all points but some, which are then not trained on."""
+    if isinstance(supervision, LabelSets):
+        kept = np.ones(supervision.n_points, np.int8)
+        kept[rows] = 0
+        indicator = scipy.sparse.csr_array(supervision.indicator.multiply(kept[:, None]), dtype=np.int8)
+        indicator.eliminate_zeros()
+        indicator.sort_indices()
+        return LabelSets(indicator, rows)
+    codes = supervision.codes.copy()
+    codes[rows] = -1
+    left = np.bincount(codes[codes >= 0], minlength=len(supervision.names)) > 0
+    renumber = np.append(np.cumsum(left) - 1, -1).astype(np.int32)  # code -1 stays -1
+    return replace(supervision, codes=renumber[codes], names=supervision.names[left], withheld=rows)
 
 
 def _same_length(got: int, wanted: int, name: str) -> None:

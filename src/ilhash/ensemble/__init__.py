@@ -1,6 +1,10 @@
-"""The ILH estimator and what it reports of its bits."""
+"""The ILH estimator and what it reports of its bits; growing, pruning and mixing."""
 
 from ilhash.ensemble._bit import BitReport
+from ilhash.ensemble._grow import Growth, grow
+from ilhash.ensemble._holdout import HoldOut
 from ilhash.ensemble._ilh import ILH
+from ilhash.ensemble._mix import Mix
+from ilhash.ensemble._prune import Pruning, prune
 
-__all__ = ["ILH", "BitReport"]
+__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "grow", "prune"]

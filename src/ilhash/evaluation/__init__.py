@@ -12,6 +12,7 @@ expected value over all orders of the ties is reported here, with the best and t
 :func:`evaluate` does all of it in one call; :func:`distance_histograms` gives values for each query.
 """
 
+from ilhash.evaluation._bit_by_bit import PrecisionBitByBit
 from ilhash.evaluation._codes_statistics import CodeStatistics, code_statistics
 from ilhash.evaluation._histograms import distance_histograms, hamming_distances
 from ilhash.evaluation._measures import Curves, Histograms
@@ -51,6 +52,7 @@ __all__ = [
     "Evaluation",
     "GivenQueries",
     "Histograms",
+    "PrecisionBitByBit",
     "Protocol",
     "Relevance",
     "RowLists",

@@ -130,7 +130,7 @@ class Method(Hasher):
                 refuse_non_finite_anywhere(X)
             self.seed_ = resolve_seed(self.random_state)
             supervision = self._supervision(len(X), y)
-            pool = UniformRows(len(X), self._drawable(supervision))
+            pool = UniformRows(len(X), self._trainable(len(X), supervision, y))
             self.n_train_ = self._training_size(pool.size)
             sample = pool.take(seed_for(self.seed_, "sample"), 0, min(ORIGIN_SAMPLE, pool.size))
             self.origin_ = origin_of(X, sample)
@@ -154,6 +154,14 @@ class Method(Hasher):
 
     def _drawable(self, supervision: Labels | LabelSets | None) -> NDArray[np.int64] | None:
         return None if supervision is None else supervision.drawable
+
+    def _trainable(self, n_points: int, supervision: Labels | LabelSets | None, y: Any) -> NDArray[np.int64] | None:
+        """Return the rows that may be drawn: never those that y withholds, also where labels are not looked at."""
+        drawable = self._drawable(supervision)
+        withheld = y.withheld if isinstance(y, Labels | LabelSets) else None
+        if withheld is None or drawable is not None:  # what is withheld has no label
+            return drawable
+        return np.setdiff1d(np.arange(n_points), withheld)
 
     def _training_size(self, available: int) -> int:
         if isinstance(self.n_train, str):

@@ -1,0 +1,147 @@
+"""Points, and perhaps whole classes, that no bit is trained on: what bits are chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import _core
+from ilhash._parameters import check_count, is_whole
+from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
+from ilhash.diversity import seed_for
+from ilhash.ensemble._data import data_fingerprint
+
+__all__ = ["HoldOut", "ValidationSet", "refuse_training_points"]
+
+Rows = NDArray[np.int64]
+
+MOST_QUERIES = 500
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationSet:
+    """A small retrieval: rows of X that are searched for, rows that are searched, and what is relevant to what."""
+
+    queries: Rows
+    base: Rows
+    relevant: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """Which points of a dataset are kept from training; drawn from the seed and the labels alone.
+
+    Parameters
+    ----------
+    n_queries : points that are held out to be searched for; None: 500, or a fifth of the points where there are fewer
+        than 2,500
+    n_base : points that are searched, at most; they may be training points, as they are when a model is used
+    classes : whole classes that are held out too, as if they were unknown: how many, or a list of labels
+    seed : of the draws
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1, 2], 20)
+    >>> held_out = HoldOut(n_queries=4, classes=[2])
+    >>> labels = held_out.labels(y)  # what fit takes in place of y
+    >>> int((labels.codes < 0).sum()), labels.names
+    (24, array([0, 1]))
+    """
+
+    n_queries: int | None = None
+    n_base: int = 20_000
+    classes: int | Sequence[Any] = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_queries is not None:
+            check_count("n_queries", self.n_queries)
+        check_count("n_base", self.n_base)
+        check_count("seed", self.seed, 0)
+        if is_whole(self.classes):
+            check_count("classes", self.classes, 0)
+        elif isinstance(self.classes, int | float | str | bytes):
+            raise ValueError(f"classes must be how many to hold out, or a list of labels, got {self.classes!r}")
+
+    def labels(self, y: Any, unlabeled: Any = -1) -> Labels | LabelSets:
+        """Return the labels without those of the points held out: ``fit`` takes them in place of y.
+
+        Every kind of model then leaves these points alone, also one that does not look at labels.
+        """
+        supervision = _read(y, unlabeled)
+        seen, unseen = self._sides(supervision)
+        queries, _ = self._draw(seen, 0)
+        left = without(supervision, np.sort(np.concatenate([queries, unseen])))
+        n_left = len(left.names) if isinstance(left, Labels) else len(np.unique(left.indicator.indices))
+        if n_left < 2:
+            raise ValueError(f"the points held out must leave at least 2 classes to learn from, got {n_left}")
+        return left
+
+    def validation_sets(self, y: Any, unlabeled: Any = -1) -> list[ValidationSet]:
+        """Return the retrieval among seen classes and, where classes are held out, that among these."""
+        supervision = _read(y, unlabeled)
+        sides = [side for side in self._sides(supervision) if len(side)]
+        return [_retrieval(supervision, *self._draw(side, number)) for number, side in enumerate(sides)]
+
+    def _sides(self, supervision: Labels | LabelSets) -> tuple[Rows, Rows]:
+        """Split the labelled points into those of seen classes and those of held-out ones."""
+        everything = np.arange(supervision.n_points)
+        labelled = everything if supervision.drawable is None else supervision.drawable
+        none = not self.classes if is_whole(self.classes) else len(self.classes) == 0  # type: ignore[arg-type]
+        if none:
+            return labelled, np.empty(0, np.int64)
+        if isinstance(supervision, LabelSets):
+            raise ValueError("classes must be 0 where points have several labels, got classes to hold out")
+        unseen = np.isin(supervision.codes[labelled], self._classes(supervision.names))
+        return labelled[~unseen], labelled[unseen]
+
+    def _classes(self, names: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the numbers of the classes held out."""
+        if is_whole(self.classes):
+            wanted = int(self.classes)  # type: ignore[arg-type]
+            if wanted > len(names) - 2:
+                raise ValueError(f"classes must leave at least 2 of the {len(names)} to learn from, got {wanted}")
+            return _core.permuted(len(names), seed_for(self.seed, "held out", 2), 0, wanted)
+        known = {name: number for number, name in enumerate(names.tolist())}
+        chosen = np.asarray(self.classes).tolist()
+        unknown = [label for label in chosen if label not in known]
+        if unknown:
+            raise ValueError(f"classes must be labels of y, got {len(unknown)} others such as {unknown[0]!r}")
+        return np.array([known[label] for label in chosen], np.int64)
+
+    def _draw(self, rows: Rows, side: int) -> tuple[Rows, Rows]:
+        n_queries = min(MOST_QUERIES, len(rows) // 5) if self.n_queries is None else self.n_queries
+        if not 0 < n_queries < len(rows):
+            raise ValueError(f"n_queries must leave points to search among the {len(rows)} labelled, got {n_queries}")
+        order = rows[_core.permuted(len(rows), seed_for(self.seed, "held out", side), 0, len(rows))]
+        return np.sort(order[:n_queries]), np.sort(order[n_queries : n_queries + self.n_base])
+
+
+def _read(y: Any, unlabeled: Any) -> Labels | LabelSets:
+    if y is None:
+        raise ValueError("y must be labels, which tell what is relevant to the points held out, got None")
+    n_points = y.n_points if isinstance(y, Labels | LabelSets) else y.shape[0] if hasattr(y, "shape") else len(y)
+    return supervision_from_labels(y, n_points, unlabeled)
+
+
+def _retrieval(supervision: Labels | LabelSets, queries: Rows, base: Rows) -> ValidationSet:
+    if isinstance(supervision, LabelSets):
+        shared = (supervision.indicator[queries].astype(np.int32) @ supervision.indicator[base].astype(np.int32).T) > 0
+        return ValidationSet(queries, base, np.asarray(shared.toarray(), dtype=np.bool_))
+    relevant = supervision.codes[queries][:, None] == supervision.codes[base]
+    return ValidationSet(queries, base, relevant)
+
+
+def refuse_training_points(model: Any, X: NDArray[Any], y: Any, held_out: HoldOut) -> None:
+    """Raise if an ILH was trained on these vectors without holding these points out."""
+    trained_on = model.fingerprint_.partition("-")[0]
+    now = data_fingerprint(X, held_out.labels(y, model.unlabeled))
+    if trained_on == now.partition("-")[0] and model.fingerprint_ != now:
+        raise ValueError(
+            "model must not have been trained on the points it is judged by, got one that was fitted on this X without "
+            f"holding them out: fit it with {held_out}.labels(y) in place of y, or give other points"
+        )

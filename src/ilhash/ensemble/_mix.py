@@ -1,0 +1,255 @@
+"""Bits of several families in one model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ilhash._parameters import check_count, chosen_bits
+from ilhash.ensemble._ilh import ILH
+from ilhash.functions import HashFunction
+from ilhash.hasher import Hasher
+from ilhash.persistence import Contents, read_model
+
+__all__ = ["Mix"]
+
+Progress = Callable[[int, int], None]
+
+
+class Mix(Hasher):
+    """A model that holds bits of several families side by side, such as ILH for seen classes and ITQ for others.
+
+    Parameters
+    ----------
+    models : list of ILH and other methods
+        What is trained, each on the same data; their bits stand in this order. ``n_bits`` and ``random_state`` are
+        theirs: ``Mix([ILH(n_bits=64), ITQ(n_bits=64)])`` has 128 bits. Their parameters can be set as ``ilh__n_bits``;
+        of equal names the second is ``ilh2``.
+
+    Attributes
+    ----------
+    families_ : list of trained models; each has an origin of its own, which its functions are relative to
+    family_ : int array (n_bits,), the family that each bit is of
+    functions_ : list of hash functions in the order of the bits; that of bit i is relative to
+        ``families_[family_[i]].origin_``
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from ilhash import datasets, methods
+    >>> digits = datasets.load("digits")
+    >>> mix = Mix([ILH(n_bits=12, n_similar=30), methods.ITQ(n_bits=8)]).fit(digits.X, digits.y)
+    >>> mix.n_bits, mix.transform(digits.X).shape
+    (20, (1797, 3))
+    >>> mix.prefix(4, 6).family_
+    array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    """
+
+    def __init__(self, models: Any) -> None:
+        self.models = models
+
+    # -------------------------------------------------------------------------------------------- parameters
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of all families together."""
+        if hasattr(self, "family_"):
+            return len(self.family_)
+        return sum(int(model.n_bits) for model in self.models)
+
+    @property
+    def nested(self) -> bool:
+        """Whether the first bits of each family are what a shorter one would be."""
+        return all(getattr(model, "nested", isinstance(model, ILH)) for model in self.models)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the models and, if deep, their parameters as ``ilh__n_bits``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep and isinstance(self.models, list | tuple):
+            for name, model in self._named().items():
+                own = model.get_params(deep=True) if hasattr(model, "get_params") else {}
+                params |= {f"{name}__{parameter}": value for parameter, value in own.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Mix:
+        """Set the models, or parameters of theirs by ``ilh__n_bits``."""
+        if "models" in params:
+            self.models = params.pop("models")
+        named = self._named()
+        for key, value in params.items():
+            name, _, parameter = key.partition("__")
+            if name not in named or not parameter:
+                raise ValueError(f"parameters of Mix must be models or begin with {', '.join(named)}, got {key!r}")
+            named[name].set_params(**{parameter: value})
+        return self
+
+    def _named(self) -> dict[str, Any]:
+        kinds = [type(model).__name__.lower() for model in self.models]
+        before: Counter[str] = Counter()
+        named = {}
+        for kind, model in zip(kinds, self.models, strict=True):
+            before[kind] += 1
+            named[kind if before[kind] == 1 else f"{kind}{before[kind]}"] = model
+        return named
+
+    def _check_models(self) -> None:
+        if not isinstance(self.models, list | tuple) or not self.models:
+            raise ValueError(f"models must be a list of at least one model, got {self.models!r}")
+        other = [model for model in self.models if not isinstance(model, Hasher) or isinstance(model, Mix)]
+        if other:
+            raise TypeError(
+                f"models must be ILH or other methods of ilhash, got {len(other)} others such as {other[0]!r}"
+            )
+
+    # -------------------------------------------------------------------------------------------- training
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Mix:
+        """Train every family on the same data.
+
+        Parameters
+        ----------
+        X : array (n, D), also a memory map
+        y : labels (n,), or an indicator matrix (n, L); families that do not learn from labels do not look at them
+        progress : called with (bits done, bits in all)
+        """
+        with self._all_or_nothing():
+            self._check_models()
+            self._read(X, reset=True)
+            families: list[Any] = []
+            total = sum(check_count("n_bits", model.n_bits) for model in self.models)
+            for model in self.models:
+                done = sum(family.n_bits for family in families)
+                families.append(_fitted(clone(model), X, y, progress, done, total))
+            self._assemble(families, np.repeat(np.arange(len(families)), [family.n_bits for family in families]))
+        return self
+
+    def _assemble(self, families: list[Any], family: NDArray[np.int64]) -> None:
+        """Put bits together: the i-th bit of a family is the i-th that ``family`` names."""
+        self.families_ = families
+        self.family_ = family
+        self._prepare_encoder()
+
+    def _prepare_encoder(self) -> None:
+        self._places = [np.flatnonzero(self.family_ == f) for f in range(len(self.families_))]
+        functions: list[HashFunction | None] = [None] * len(self.family_)
+        for places, family in zip(self._places, self.families_, strict=True):
+            for place, function in zip(places, family.functions_, strict=True):
+                functions[place] = function
+        self.functions_ = functions  # type: ignore[assignment]
+
+    def _margins(self, matrix: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        for parts in zip(*(family._margins(matrix) for family in self.families_), strict=True):
+            rows = parts[0][0]
+            out = np.empty((rows.stop - rows.start, len(self.family_)), np.float32)
+            for places, (_, margins) in zip(self._places, parts, strict=True):
+                out[:, places] = margins
+            yield rows, out
+
+    # -------------------------------------------------------------------------------------------- parts
+
+    def __getitem__(self, which: Any) -> Mix:
+        """Return a model of some of the bits: ``mix[:32]``, ``mix[[3, 5, 8]]``, ``mix[0]``.
+
+        Bits of a family that is learnt jointly are then bits of the longer model, not what a shorter one would be.
+        """
+        check_is_fitted(self)
+        return self._with_bits(chosen_bits(which, len(self.family_)))
+
+    def prefix(self, *counts: int | Mapping[int, int]) -> Mix:
+        """Return a model of the first bits of each family: ``mix.prefix(32, 96)``, or ``mix.prefix({0: 32, 1: 96})``.
+
+        Families that a mapping does not name keep no bit.
+        """
+        check_is_fitted(self)
+        n = len(self.families_)
+        wanted: Any = counts[0] if len(counts) == 1 and isinstance(counts[0], Mapping) else dict(enumerate(counts))
+        if set(wanted) - set(range(n)):
+            raise ValueError(f"counts must be for families 0 to {n - 1}, got {sorted(map(str, wanted))}")
+        for family, count in wanted.items():
+            most = len(self._places[family])
+            if check_count("counts", count, 0) > most:
+                raise ValueError(f"counts must be at most the {most} bits of family {family}, got {count}")
+        kept = [self._places[family][:count] for family, count in sorted(wanted.items())]
+        return self[np.sort(np.concatenate(kept)) if kept else []]
+
+    def _with_bits(self, chosen: list[int]) -> Mix:
+        places = np.array(chosen)
+        inside = np.empty(len(self.family_), np.int64)  # the number of a bit within its family
+        for own in self._places:
+            inside[own] = np.arange(len(own))
+        kept = [f for f in range(len(self.families_)) if (self.family_[places] == f).any()]
+        families = [_part(self.families_[f], inside[places[self.family_[places] == f]].tolist()) for f in kept]
+        part = Mix([clone(family) for family in families])
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(part, name, getattr(self, name))
+        part._assemble(families, np.searchsorted(kept, self.family_[places]))
+        return part
+
+    # -------------------------------------------------------------------------------------------- files
+
+    def _to_contents(self) -> Contents:
+        arrays: dict[str, NDArray[Any]] = {"family": self.family_.astype(np.int32)}
+        blobs: dict[str, bytes] = {}
+        documents = []
+        for number, family in enumerate(self.families_):
+            own = family._to_contents()
+            documents.append(own.document)
+            arrays |= {f"{number}.{name}": array for name, array in own.arrays.items()}
+            blobs |= {f"classifier-{number}.{name}": blob for name, blob in own.blobs.items()}
+        return Contents({"model": "Mix", "n_bits": self.n_bits, "families": documents}, arrays, blobs)
+
+    @classmethod
+    def _from_contents(cls, contents: Contents, trusted: list[str] | None) -> Mix:
+        families = []
+        for number, document in enumerate(contents.document["families"]):
+            arrays = _of_family(number, contents.arrays, "")
+            blobs = _of_family(number, contents.blobs, "classifier-")
+            families.append(read_model(Contents(document, arrays, blobs), trusted))
+        model = cls([clone(family) for family in families])
+        model.n_features_in_ = families[0].n_features_in_
+        if hasattr(families[0], "feature_names_in_"):
+            model.feature_names_in_ = families[0].feature_names_in_
+        model._assemble(families, contents.arrays["family"].astype(np.int64))
+        return model
+
+    # -------------------------------------------------------------------------------------------- scikit-learn
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "functions_"}  # they are the families'
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "families_"):
+            self._prepare_encoder()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        models = self.models if isinstance(self.models, list | tuple) else []
+        tags.target_tags.required = any(getattr(model, "supervised", False) for model in models)
+        return tags
+
+
+def _fitted(model: Any, X: Any, y: Any, progress: Progress | None, done: int, total: int) -> Any:
+    if isinstance(model, ILH):
+        return model.fit(X, y, progress=progress and (lambda own, _: progress(done + own, total)))
+    model.fit(X, y)
+    if progress is not None:
+        progress(done + model.n_bits, total)
+    return model
+
+
+def _part(family: Any, chosen: list[int]) -> Any:
+    return family[chosen] if isinstance(family, ILH) else family._with_bits(chosen)
+
+
+def _of_family(number: int, named: Mapping[str, Any], before: str) -> dict[str, Any]:
+    beginning = f"{before}{number}."
+    return {name.removeprefix(beginning): value for name, value in named.items() if name.startswith(beginning)}

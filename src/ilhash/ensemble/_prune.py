@@ -1,0 +1,148 @@
+"""The bits of a pool that retrieve best together, chosen one by one on held-out points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from ilhash._parameters import check_count
+from ilhash.ensemble._holdout import HoldOut, ValidationSet, refuse_training_points
+from ilhash.ensemble._ilh import ILH
+from ilhash.ensemble._mix import Mix
+from ilhash.evaluation import PrecisionBitByBit
+from ilhash.hasher import Hasher
+from ilhash.vectors import as_matrix
+
+__all__ = ["Pruning", "prune"]
+
+Curve = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pruning:
+    """What came of pruning.
+
+    Attributes
+    ----------
+    model : of the chosen bits, in the order in which they were chosen: ``model[:16]`` is what 16 bits would have given
+    chosen : numbers of these bits in the pool
+    curve : float64 (n_bits,), the score of the first 1, 2, ... chosen bits on the points held out
+    seen, unseen : float64 (n_bits,), precision@k among seen and held-out classes, which make the score; ``unseen``
+        is None where no class was held out
+    """
+
+    model: Any
+    chosen: list[int]
+    curve: Curve
+    seen: Curve
+    unseen: Curve | None
+
+
+def prune(
+    model: Any,
+    X: Any,
+    y: Any,
+    n_bits: int,
+    *,
+    k: int = 100,
+    held_out: HoldOut | None = None,
+    unseen_weight: float = 0.5,
+    n_threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Pruning:
+    """Keep the bits that retrieve best together on held-out points, by greedy forward selection on exact counts.
+
+    Each step adds the bit with which tie-aware precision@k becomes highest, of equal ones the first.
+
+    Parameters
+    ----------
+    model : a trained pool of bits: an ILH, a Mix, or another method
+    X, y : vectors and labels: those that the model was trained on without the points held out, or others
+    n_bits : how many bits to keep
+    k : of the precision
+    held_out : the points that judge; default ``HoldOut()``. With ``classes``, those that the model has not seen
+    unseen_weight : w in the score (1 - w) * precision among seen classes + w * precision among held-out classes
+    n_threads : threads; the result is the same for any number
+    progress : called with (bits chosen, bits wanted)
+
+    Examples
+    --------
+    >>> from ilhash import datasets
+    >>> digits = datasets.load("digits")
+    >>> pool = ILH(n_bits=24, n_similar=30).fit(digits.X, HoldOut().labels(digits.y))
+    >>> pruning = prune(pool, digits.X, digits.y, 8)
+    >>> len(pruning.model.functions_), bool(np.all(np.diff(pruning.curve) > 0))
+    (8, True)
+    """
+    held_out = HoldOut() if held_out is None else held_out
+    trials = _trials(model, X, y, n_bits, k, held_out, unseen_weight, n_threads)
+    available = np.ones(len(model.functions_), np.bool_)
+    chosen: list[int] = []
+    values = np.empty((n_bits, len(trials)))
+    for step in range(n_bits):
+        score = sum(trial.weight * trial.of_each() for trial in trials)
+        best = int(np.argmax(np.where(available, score, -1.0)))
+        available[best] = False
+        chosen.append(best)
+        for trial in trials:
+            trial.add(best)
+        values[step] = [trial.precision.value for trial in trials]
+        if progress is not None:
+            progress(step + 1, n_bits)
+    curve = values @ np.array([trial.weight for trial in trials])
+    unseen = values[:, 1] if len(trials) > 1 else None
+    return Pruning(_part(model, chosen), chosen, curve, values[:, 0], unseen)
+
+
+class _Trial:
+    """One retrieval, the bits of the pool on its points, and what it weighs."""
+
+    def __init__(self, model: Hasher, X: Any, validation: ValidationSet, k: int, weight: float, n_threads: int) -> None:
+        self.weight = weight
+        self.base, self.queries = (
+            model.decision_function(_safe_indexing(X, rows)) > 0 for rows in (validation.base, validation.queries)
+        )
+        self.precision = PrecisionBitByBit(validation.relevant, k, n_threads=n_threads)
+        self._pool = self.precision.pack(self.base, self.queries)
+
+    def of_each(self) -> Curve:
+        return self.precision.of_each_packed(*self._pool)
+
+    def add(self, bit: int) -> None:
+        self.precision.add(self.base[:, bit], self.queries[:, bit])
+
+
+def _trials(
+    model: Any, X: Any, y: Any, n_bits: int, k: int, held_out: HoldOut, unseen_weight: float, n_threads: int
+) -> list[_Trial]:
+    if not isinstance(model, Hasher):
+        raise TypeError(f"model must be a trained model of ilhash, got {type(model).__name__}")
+    check_is_fitted(model)
+    available = len(model.functions_)
+    if check_count("n_bits", n_bits) > available:
+        raise ValueError(f"n_bits must be at most the {available} bits of the pool, got {n_bits}")
+    number = isinstance(unseen_weight, int | float | np.number) and not isinstance(unseen_weight, bool)
+    if not number or not 0 <= unseen_weight <= 1:
+        raise ValueError(f"unseen_weight must be a number between 0 and 1, got {unseen_weight!r}")
+    X = X if hasattr(X, "columns") else as_matrix(X)
+    ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
+    for ensemble in ensembles:
+        refuse_training_points(ensemble, as_matrix(X), y, held_out)
+    unlabeled = ensembles[0].unlabeled if ensembles else getattr(model, "unlabeled", -1)
+    validations = held_out.validation_sets(y, unlabeled)
+    weights = [1.0] if len(validations) == 1 else [1.0 - unseen_weight, unseen_weight]
+    return [
+        _Trial(model, X, validation, k, weight, n_threads)
+        for validation, weight in zip(validations, weights, strict=True)
+    ]
+
+
+def _part(model: Any, chosen: list[int]) -> Any:
+    """Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do."""
+    return model[chosen] if isinstance(model, ILH | Mix) else model._with_bits(chosen)
