@@ -14,7 +14,7 @@ from ilhash.cli import _retrieval, _work
 from ilhash.cli._compare import compare_command
 from ilhash.cli._screen import errors, say
 
-__all__ = ["app", "main"]
+__all__ = ["Vectors", "app", "label", "main", "number", "setting"]
 
 app = typer.Typer(
     name="ilhash",
@@ -82,7 +82,9 @@ def fit(
     context: typer.Context,
     vectors: Vectors,
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the model.")],
-    method: Annotated[str, typer.Option(help="ILH, or one of those that `ilhash methods` lists.")] = "ILH",
+    method: Annotated[
+        str, typer.Option(help="ILH, one of those that `ilhash methods` lists, or a mix such as ilh:64+itq:64.")
+    ] = "ILH",
     labels: Annotated[str | None, typer.Option(help="Labels, one per vector, or an indicator matrix.")] = None,
     pairs: Annotated[
         str | None, typer.Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")
@@ -109,6 +111,10 @@ def fit(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other parameter of the method, as name=value.")
     ] = None,
+    hold_out: Annotated[
+        int, typer.Option(help="Points that no bit is trained on, for `ilhash prune` to judge by.")
+    ] = 0,
+    hold_out_classes: Annotated[int, typer.Option(help="Classes that no bit is trained on, drawn at random.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")] = False,
 ) -> None:
     """Train a model on vectors and labels, pairs or a graph (without any: Euclidean neighbours)."""
@@ -116,26 +122,29 @@ def fit(
         "n_bits": bits,
         "diversity": diversity,
         "sampling": sampling,
-        "n_train": n_train if n_train == "auto" else _number("--n-train", n_train, int),
+        "n_train": n_train if n_train == "auto" else number("--n-train", n_train, int),
         "objective": objective,
         "hash_function": hash_function,
         "centers": centers,
-        "C": c if c == "auto" else _number("--C", c, float),
+        "C": c if c == "auto" else number("--C", c, float),
         "scaling": scaling,
         "n_similar": n_similar,
         "n_dissimilar": n_dissimilar,
         "n_features": int(n_features) if n_features > 1 else n_features,
         "mac": mac,
-        "unlabeled": _label(unlabeled),
+        "unlabeled": label(unlabeled),
         "random_state": seed,
         "n_jobs": jobs,
     }
     if method.upper() != "ILH":  # the defaults above are ILH's, other methods have their own
         given = {_PARAMETERS.get(name, name) for name in context.params if _was_given(context, name)}
         parameters = {name: value for name, value in parameters.items() if name in given}
-    parameters |= dict(_setting(text) for text in settings or ())
+    parameters |= dict(setting(text) for text in settings or ())
     model = _work.make_model(method, parameters)
-    _work.fit(vectors, output, model=model, labels=labels, pairs=pairs, affinity=affinity, force=force)
+    held_out = _work.held_out(hold_out, hold_out_classes)
+    _work.fit(
+        vectors, output, model=model, labels=labels, pairs=pairs, affinity=affinity, force=force, held_out=held_out
+    )
 
 
 _PARAMETERS = {"bits": "n_bits", "c": "C", "seed": "random_state", "jobs": "n_jobs"}  # where an option's name differs
@@ -146,7 +155,7 @@ def _was_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set must be name=value, got {text!r}")
@@ -156,14 +165,14 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _number(option: str, text: str, kind: type) -> Any:
+def number(option: str, text: str, kind: type) -> Any:
     try:
         return kind(text)
     except ValueError:
         raise ValueError(f"{option} must be 'auto' or a number, got {text!r}") from None
 
 
-def _label(text: str) -> Any:
+def label(text: str) -> Any:
     if text == "none":
         return None
     return int(text) if text.lstrip("-").isdigit() else text

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ilhash.evaluation import Histograms
 
-__all__ = ["PICTURES", "curves", "figure_class", "picture"]
+__all__ = ["PICTURES", "bits_curve", "curves", "figure_class", "picture"]
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -28,6 +30,23 @@ def picture(figure: Any, suffix: str) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=suffix.removeprefix("."), dpi=110)
     return buffer.getvalue()
+
+
+def bits_curve(lines: Mapping[str, Sequence[float] | NDArray[Any]], chosen: int, title: str) -> Any:
+    """Draw precision over the number of bits, with the chosen number marked."""
+    figure = figure_class()(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for name, values in lines.items():
+        (drawn,) = axes.plot(np.arange(1, len(values) + 1), values, label=name)
+        axes.plot(chosen, values[chosen - 1], "o", color=drawn.get_color())
+        axes.annotate(f"{values[chosen - 1]:.3f}", (chosen, values[chosen - 1]), (0, 8), textcoords="offset points")
+    axes.axvline(chosen, color="0.6", lw=1, ls="--")
+    axes.annotate(
+        f"{chosen} bits", (chosen, 0.02), (4, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
+    )
+    axes.set(xlabel="bits", ylabel="precision", title=title)
+    axes.legend(frameon=False, loc="lower right")
+    return figure
 
 
 def curves(found: Histograms, title: str) -> Any:

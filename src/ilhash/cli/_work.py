@@ -14,16 +14,59 @@ from rich.table import Table
 from ilhash import datasets
 from ilhash.cli._screen import progress, say
 
-__all__ = ["encode", "fit", "info", "list_datasets", "list_methods", "make_digits", "make_model", "read_vectors"]
+__all__ = [
+    "encode",
+    "fit",
+    "held_out",
+    "info",
+    "list_datasets",
+    "list_methods",
+    "make_digits",
+    "make_model",
+    "read_vectors",
+]
 
 ROWS_PER_BLOCK = 65_536
 
 
 def make_model(method: str, parameters: dict[str, Any]) -> Any:
-    """Return an ILH or another method with these parameters."""
+    """Return an ILH, another method, or a mix of them, with these parameters."""
+    parts = [part.strip().partition(":") for part in method.split("+")]
+    if len(parts) == 1 and not parts[0][1]:
+        return _one_model(method, parameters)
+    from ilhash import Mix
+
+    if "n_bits" in parameters:
+        raise ValueError(
+            f"--bits must stand in --method for a mix, as in ilh:64+itq:64, got {parameters['n_bits']} too"
+        )
+    shared = dict.fromkeys(parameters, 0)
+    models = []
+    for name, colon, bits in parts:
+        known = _kind(name)().get_params()
+        own = {parameter: value for parameter, value in parameters.items() if parameter in known}
+        shared = {parameter: uses + (parameter in own) for parameter, uses in shared.items()}
+        models.append(_one_model(name, own | ({"n_bits": _bits(method, bits)} if colon else {})))
+    unused = [parameter for parameter, uses in shared.items() if uses == 0]
+    if unused:
+        raise ValueError(f"parameters of {method} must be known to one of its methods, got {', '.join(unused)}")
+    return Mix(models)
+
+
+def _kind(method: str) -> Any:
     from ilhash import ILH, methods
 
-    kind = ILH if method.upper() == "ILH" else methods.get(method)
+    return ILH if method.upper() == "ILH" else methods.get(method)
+
+
+def _bits(method: str, text: str) -> int:
+    if not text.isdigit():
+        raise ValueError(f"--method must be like ilh:64+itq:64, names and numbers of bits, got {method!r}")
+    return int(text)
+
+
+def _one_model(method: str, parameters: dict[str, Any]) -> Any:
+    kind = _kind(method)
     known = kind().get_params()
     unknown = [name for name in parameters if name not in known]
     if unknown:
@@ -31,6 +74,15 @@ def make_model(method: str, parameters: dict[str, Any]) -> Any:
             f"parameters of {kind.__name__} must be among {', '.join(sorted(known))}, got {', '.join(unknown)}"
         )
     return kind(**parameters)
+
+
+def held_out(n_points: int, n_classes: int) -> Any:
+    """Return what is kept from training, or None for nothing."""
+    from ilhash import HoldOut
+
+    if n_points == 0 and n_classes == 0:
+        return None
+    return HoldOut(n_points or None, classes=n_classes)
 
 
 def fit(
@@ -42,9 +94,10 @@ def fit(
     pairs: str | None,
     affinity: Path | None,
     force: bool,
+    held_out: Any = None,
 ) -> None:
     """Train and save a model."""
-    from ilhash import ILH
+    from ilhash import ILH, Mix
 
     name = type(model).__name__
     if not isinstance(model, ILH) and (pairs is not None or affinity is not None):
@@ -59,8 +112,12 @@ def fit(
         supervision = {**({} if labels is None else supervision), "pairs": datasets.read_matrix(pairs)}
     if affinity is not None:
         supervision = {**({} if labels is None else supervision), "affinity": _sparse(affinity)}
+    if held_out is not None:
+        if supervision.get("y") is None:
+            raise ValueError("--hold-out must be given with --labels, got none: labels tell how well points are found")
+        supervision["y"] = held_out.labels(supervision["y"], getattr(model, "unlabeled", -1))
     begin = time.perf_counter()
-    if isinstance(model, ILH):
+    if isinstance(model, ILH | Mix):
         with progress("training", "bits") as move:
             model.fit(X, progress=move, **supervision)
     else:
@@ -146,6 +203,15 @@ def info(path: Path) -> None:
         f"functions: {', '.join(kinds)}",
         highlight=False,
     )
+    for family in model.families_ if isinstance(model, ilhash.Mix) else [model]:
+        if family is not model:
+            say.print(f"[bold]{type(family).__name__}[/] {len(family.functions_)} of the bits", highlight=False)
+        _tell_training(family)
+
+
+def _tell_training(model: Any) -> None:
+    import ilhash
+
     ensemble = isinstance(model, ilhash.ILH)
     trained_on = f"diversity {model.diversity!r}, {_training_sets(model)}" if ensemble else f"{model.n_train_:,} points"
     say.print(f"{trained_on}; seed {model.seed_}", highlight=False)

@@ -64,6 +64,11 @@ class Mix(Hasher):
         return sum(int(model.n_bits) for model in self.models)
 
     @property
+    def unlabeled(self) -> Any:
+        """The label that means unknown to the first family that knows labels."""
+        return next((model.unlabeled for model in self.models if hasattr(model, "unlabeled")), -1)
+
+    @property
     def nested(self) -> bool:
         """Whether the first bits of each family are what a shorter one would be."""
         return all(getattr(model, "nested", isinstance(model, ILH)) for model in self.models)

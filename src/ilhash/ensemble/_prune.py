@@ -134,8 +134,7 @@ def _trials(
     ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
     for ensemble in ensembles:
         refuse_training_points(ensemble, as_matrix(X), y, held_out)
-    unlabeled = ensembles[0].unlabeled if ensembles else getattr(model, "unlabeled", -1)
-    validations = held_out.validation_sets(y, unlabeled)
+    validations = held_out.validation_sets(y, getattr(model, "unlabeled", -1))
     weights = [1.0] if len(validations) == 1 else [1.0 - unseen_weight, unseen_weight]
     return [
         _Trial(model, X, validation, k, weight, n_threads)
