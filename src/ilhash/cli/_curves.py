@@ -39,13 +39,12 @@ def bits_curve(lines: Mapping[str, Sequence[float] | NDArray[Any]], chosen: int,
     for name, values in lines.items():
         (drawn,) = axes.plot(np.arange(1, len(values) + 1), values, label=name)
         axes.plot(chosen, values[chosen - 1], "o", color=drawn.get_color())
-        axes.annotate(f"{values[chosen - 1]:.3f}", (chosen, values[chosen - 1]), (0, 8), textcoords="offset points")
+        told = f"{chosen} bits: {values[chosen - 1]:.3f}"
+        axes.annotate(told, (chosen, values[chosen - 1]), (-6, -16), textcoords="offset points", ha="right")
     axes.axvline(chosen, color="0.6", lw=1, ls="--")
-    axes.annotate(
-        f"{chosen} bits", (chosen, 0.02), (4, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
-    )
-    axes.set(xlabel="bits", ylabel="precision", title=title)
-    axes.legend(frameon=False, loc="lower right")
+    axes.set(xlabel="bits", ylabel="precision", title=title, xlim=(0, None))
+    if len(lines) > 1:
+        axes.legend(frameon=False, loc="lower right")
     return figure
 
 

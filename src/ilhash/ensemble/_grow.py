@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ilhash._parameters import check_count
 from ilhash.affinity import Labels, LabelSets
 from ilhash.ensemble._data import data_fingerprint
-from ilhash.ensemble._holdout import HoldOut, ValidationSet
+from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels
 from ilhash.ensemble._ilh import ILH
 from ilhash.evaluation import PrecisionBitByBit
 from ilhash.functions import Encoder, HashFunction
@@ -118,8 +118,8 @@ def grow(
     held_out = HoldOut() if held_out is None else held_out
     workers = max(1, joblib.effective_n_jobs(model.n_jobs))
     step = workers if step is None else check_count("step", step)
-    labels = held_out.labels(y, model.unlabeled)
-    (validation, *_) = held_out.validation_sets(y, model.unlabeled)
+    known = read_labels(y, len(as_matrix(X)), model.unlabeled)
+    labels, (validation, *_) = held_out.labels(known), held_out.validation_sets(known)
     precision = PrecisionBitByBit(validation.relevant, k, n_threads=workers)
     pool = _first_bits(model, X, labels, min(step, max_bits), max_bits)
     judge = _Judge(pool, as_matrix(X), validation, workers)

@@ -15,7 +15,7 @@ from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
 from ilhash.diversity import seed_for
 from ilhash.ensemble._data import data_fingerprint
 
-__all__ = ["HoldOut", "ValidationSet", "refuse_training_points"]
+__all__ = ["HoldOut", "ValidationSet", "read_labels", "refuse_training_points"]
 
 Rows = NDArray[np.int64]
 
@@ -72,7 +72,7 @@ class HoldOut:
 
         Every kind of model then leaves these points alone, also one that does not look at labels.
         """
-        supervision = _read(y, unlabeled)
+        supervision = read_labels(y, None, unlabeled)
         seen, unseen = self._sides(supervision)
         queries, _ = self._draw(seen, 0)
         left = without(supervision, np.sort(np.concatenate([queries, unseen])))
@@ -83,7 +83,7 @@ class HoldOut:
 
     def validation_sets(self, y: Any, unlabeled: Any = -1) -> list[ValidationSet]:
         """Return the retrieval among seen classes and, where classes are held out, that among these."""
-        supervision = _read(y, unlabeled)
+        supervision = read_labels(y, None, unlabeled)
         sides = [side for side in self._sides(supervision) if len(side)]
         return [_retrieval(supervision, *self._draw(side, number)) for number, side in enumerate(sides)]
 
@@ -121,10 +121,12 @@ class HoldOut:
         return np.sort(order[:n_queries]), np.sort(order[n_queries : n_queries + self.n_base])
 
 
-def _read(y: Any, unlabeled: Any) -> Labels | LabelSets:
+def read_labels(y: Any, n_points: int | None, unlabeled: Any) -> Labels | LabelSets:
+    """Return labels that were given, one entry for each of ``n_points`` (None: as many as there are)."""
     if y is None:
         raise ValueError("y must be labels, which tell what is relevant to the points held out, got None")
-    n_points = y.n_points if isinstance(y, Labels | LabelSets) else y.shape[0] if hasattr(y, "shape") else len(y)
+    if n_points is None:
+        n_points = y.n_points if isinstance(y, Labels | LabelSets) else y.shape[0] if hasattr(y, "shape") else len(y)
     return supervision_from_labels(y, n_points, unlabeled)
 
 
@@ -143,5 +145,5 @@ def refuse_training_points(model: Any, X: NDArray[Any], y: Any, held_out: HoldOu
     if trained_on == now.partition("-")[0] and model.fingerprint_ != now:
         raise ValueError(
             "model must not have been trained on the points it is judged by, got one that was fitted on this X without "
-            f"holding them out: fit it with {held_out}.labels(y) in place of y, or give other points"
+            "holding them out: fit it with held_out.labels(y) (ilhash fit --hold-out) in place of y, or give other X"
         )

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._parameters import check_count
-from ilhash.ensemble._holdout import HoldOut, ValidationSet, refuse_training_points
+from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels, refuse_training_points
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.evaluation import PrecisionBitByBit
@@ -131,10 +131,11 @@ def _trials(
     if not number or not 0 <= unseen_weight <= 1:
         raise ValueError(f"unseen_weight must be a number between 0 and 1, got {unseen_weight!r}")
     X = X if hasattr(X, "columns") else as_matrix(X)
+    y = read_labels(y, len(X), getattr(model, "unlabeled", -1))
     ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
     for ensemble in ensembles:
         refuse_training_points(ensemble, as_matrix(X), y, held_out)
-    validations = held_out.validation_sets(y, getattr(model, "unlabeled", -1))
+    validations = held_out.validation_sets(y)
     weights = [1.0] if len(validations) == 1 else [1.0 - unseen_weight, unseen_weight]
     return [
         _Trial(model, X, validation, k, weight, n_threads)
