@@ -76,7 +76,7 @@ class Mix(Hasher):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the models and, if deep, their parameters as ``ilh__n_bits``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep and isinstance(self.models, list | tuple):
+        if deep:
             for name, model in self._named().items():
                 own = model.get_params(deep=True) if hasattr(model, "get_params") else {}
                 params |= {f"{name}__{parameter}": value for parameter, value in own.items()}
@@ -95,10 +95,10 @@ class Mix(Hasher):
         return self
 
     def _named(self) -> dict[str, Any]:
-        kinds = [type(model).__name__.lower() for model in self.models]
         before: Counter[str] = Counter()
         named = {}
-        for kind, model in zip(kinds, self.models, strict=True):
+        for model in self.models if isinstance(self.models, list | tuple) else ():
+            kind = type(model).__name__.lower()
             before[kind] += 1
             named[kind if before[kind] == 1 else f"{kind}{before[kind]}"] = model
         return named
@@ -237,8 +237,7 @@ class Mix(Hasher):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        models = self.models if isinstance(self.models, list | tuple) else []
-        tags.target_tags.required = any(getattr(model, "supervised", False) for model in models)
+        tags.target_tags.required = any(getattr(model, "supervised", False) for model in self._named().values())
         return tags
 
 
