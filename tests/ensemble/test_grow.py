@@ -75,6 +75,19 @@ def test_a_grown_model_grows_further(digits, growth):
     assert growth.pool.n_bits == len(growth.curve)  # what was given is not changed
 
 
+def test_memory_maps_data_frames_and_names_of_labels(digits, growth, tmp_path):
+    X, y = digits
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    named = np.array([f"digit {label}" for label in y])
+    few = {**RULE, "max_bits": 9}
+    for other in (grow(ILH(**SMALL), mapped, y, **few), grow(ILH(**SMALL, unlabeled=None), X, named, **few)):
+        assert np.array_equal(other.curve, growth.curve[:9])
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
+    assert np.array_equal(grow(ILH(**SMALL), frame, y, **few).curve, growth.curve[:9])
+
+
 def test_progress_sees_the_curve_grow(digits):
     seen = []
     grow(ILH(**SMALL), *digits, max_bits=20, k=50, patience=50, progress=lambda curve: seen.append(len(curve)))
