@@ -18,8 +18,8 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from sklearn.decomposition import PCA
 
+from features import principal_components
 from ilhash import ILH, HoldOut, Mix, codes, prune
 from ilhash.evaluation import UnseenClasses, by_neighbours, precision_at_k
 from ilhash.methods import ITQ
@@ -27,8 +27,6 @@ from prune import load
 
 BITS = 128
 K = 10
-MOST_FEATURES = 400
-COMPONENTS = 160
 SHARES = (0, 32, 64, 96, 128)  # bits of ILHt
 FLOATS, PRUNED, RETRAINED = "floats", "128 pruned from 128 + 128", "retrained in these numbers"
 
@@ -62,8 +60,7 @@ def one_split(X, y, n_points: int, seed: int) -> tuple[dict[str, list[float]], i
     some = np.random.default_rng(seed).permutation(len(X))[:n_points]
     X, y = X[some], y[some]
     split = UnseenClasses(n_queries=1_000, k=K, held_out=3, seed=seed).split(y)
-    if X.shape[1] > MOST_FEATURES:
-        X = PCA(COMPONENTS, random_state=seed).fit(X[split.train]).transform(X).astype(np.float32)
+    X = principal_components(X, split.train)
     train, labels = X[split.train], y[split.train]
     ilh = families(seed, BITS, 1)[0].fit(train, labels)
     encoders = {n: families(seed, 1, n)[1].fit(train) for n in (32, 64, 96, 128)}
