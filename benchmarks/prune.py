@@ -2,9 +2,9 @@
 
 python benchmarks/prune.py [--data mnist cifar10] [--pool 200] [--seeds 5] [--no-speed]
 
-For each seed: 2,000 queries are drawn, the rest is the base (of pixels 160 principal components); 500 points of the base
-are held out of training; a pool of ILHt bits (linear, N = 5,000) is trained on the others and pruned by precision@100 of
-the held-out points. The queries are looked at once, at the end.
+For each seed: 2,000 queries are drawn, the rest is the base (of pixels 160 principal components); 500 points of the
+base are held out of training; a pool of ILHt bits (linear, N = 5,000) is trained on the others and pruned by
+precision@100 of the held-out points. The queries are looked at once, at the end.
 """
 
 from __future__ import annotations
