@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ilhash import codes, datasets, evaluation, methods, objective, search
+    from ilhash.dask_encoding import dask_encode
     from ilhash.ensemble import ILH, HoldOut, Mix, grow, prune
     from ilhash.persistence import load
     from ilhash.search import HammingIndex
+    from ilhash.shards import open_codes, write_codes
 
 __version__ = "0.1.0"
 
@@ -38,21 +40,27 @@ __all__ = [
     "__version__",
     "codes",
     "core_simd",
+    "dask_encode",
     "datasets",
     "evaluation",
     "grow",
     "load",
     "methods",
     "objective",
+    "open_codes",
     "prune",
     "search",
+    "write_codes",
 ]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
     **dict.fromkeys(("ILH", "HoldOut", "Mix", "grow", "prune"), "ilhash.ensemble"),
     "HammingIndex": "ilhash.search",
+    "dask_encode": "ilhash.dask_encoding",
     "load": "ilhash.persistence",
+    "open_codes": "ilhash.shards",
+    "write_codes": "ilhash.shards",
 }
 _MODULES = {"codes", "datasets", "evaluation", "methods", "objective", "search"}
 

@@ -6,11 +6,10 @@ Large offsets thus cost no precision, whatever the input type, and nothing needs
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash._scratch import scratch
+from ilhash.sources import VectorSource, fingerprint
 
 __all__ = [
     "Rows",
@@ -32,6 +32,8 @@ __all__ = [
     "refuse_non_finite_anywhere",
 ]
 
+Matrix = NDArray[Any] | VectorSource
+
 CHUNK_BYTES = 8 << 20  # of float32 input per step of a streamed computation
 
 _Gather = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
@@ -43,7 +45,9 @@ _GATHER: dict[str, _Gather] = {
 
 
 def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
-    """Return X as a 2-D numeric array without copying what is already one; memory maps stay on disk."""
+    """Return X as a 2-D numeric array without copying what is already one; maps and sources stay on disk."""
+    if isinstance(X, VectorSource):
+        return cast("NDArray[Any]", X)  # whoever takes a matrix reads it by rows or in chunks, as below
     if scipy.sparse.issparse(X):
         raise TypeError(
             f"{name} must be a dense array, got a sparse matrix of shape {X.shape}: sparse input is not supported, "
@@ -117,7 +121,7 @@ class Rows:
 
 
 def gather(
-    X: NDArray[Any],
+    X: Matrix,
     rows: NDArray[np.int64],
     origin: NDArray[np.float32],
     features: NDArray[np.int32] | None = None,
@@ -131,6 +135,8 @@ def gather(
     out = scratch("rows", (n, d + 1)) if reuse else np.empty((n, d + 1), np.float32)
     out[:, d] = 1.0
     own_origin = origin if features is None else origin[features]
+    if isinstance(X, VectorSource):
+        X, rows = X.take(rows), np.arange(n)
     kernel = _GATHER.get(X.dtype.name)
     if kernel is None or not X.dtype.isnative or not _has_contiguous_rows(X):
         X, rows, kernel = np.asarray(X[rows], dtype=np.float64, order="C"), np.arange(n), _core.gather_f64
@@ -161,13 +167,13 @@ def refuse_non_finite(X: NDArray[Any], name: str = "X") -> None:
     raise ValueError(f"{name} must be finite float32 numbers, got {bad} of {len(X)} rows that hold {what}")
 
 
-def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+def chunks(X: Matrix, origin: NDArray[np.float32]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Stream all rows of X as float32 relative to the origin, in bounded memory; refuses what is not finite."""
     step = max(1, CHUNK_BYTES // (4 * X.shape[1]))
-    for first in range(0, len(X), step):
-        rows = slice(first, min(first + step, len(X)))
+    first = 0
+    for part in _parts(X, step):
+        rows, first = slice(first, first + len(part)), first + len(part)
         with np.errstate(over="ignore", invalid="ignore"):
-            part = X[rows]
             # Types that float32 holds exactly are subtracted in it; of others a large offset would leave too little.
             precision: type[np.floating[Any]] = np.float32 if np.can_cast(part.dtype, np.float32) else np.float64
             chunk = (np.asarray(part, dtype=precision) - origin).astype(np.float32, copy=False)
@@ -175,6 +181,12 @@ def chunks(X: NDArray[Any], origin: NDArray[np.float32]) -> Iterator[tuple[slice
         if not np.isfinite(total):
             refuse_non_finite(chunk, f"X[{rows.start}:{rows.stop}]" if len(X) > step else "X")
         yield rows, np.ascontiguousarray(chunk)
+
+
+def _parts(X: Matrix, step: int) -> Iterator[NDArray[Any]]:
+    if isinstance(X, VectorSource):
+        return X.blocks(step)
+    return (X[first : first + step] for first in range(0, len(X), step))
 
 
 def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -185,17 +197,11 @@ def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
     return np.asarray(np.median(sample, axis=0), dtype=np.float32)
 
 
-def fingerprint(X: NDArray[Any]) -> str:
-    """Identify X by shape, type and up to 64 rows spread over it: cheap, also for a map larger than memory."""
-    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
-    for row in np.unique(np.linspace(0, len(X) - 1, 64).astype(np.int64)):
-        digest.update(np.ascontiguousarray(X[row]).tobytes())
-    return digest.hexdigest()
-
-
 def on_disk(X: NDArray[Any]) -> bool:
-    """Whether X is a memory map, or a view of one."""
+    """Whether X is a source, a memory map, or a view of one."""
     array: Any = X
+    if isinstance(array, VectorSource):
+        return True
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
             return True

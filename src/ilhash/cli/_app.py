@@ -32,7 +32,8 @@ EXPECTED = (ValueError, TypeError, OSError, ImportError)
 Vectors = Annotated[
     str,
     typer.Argument(
-        help="Vectors: a .npy, .npz, .csv, .parquet or .h5 file (file::name picks one inside), or a dataset's name."
+        help="Vectors: a .npy, .npz, .csv, .parquet, .h5 or .zarr file (file::name picks one inside), a directory of "
+        "such files, or a dataset's name."
     ),
 ]
 
@@ -108,6 +109,10 @@ def fit(
     unlabeled: Annotated[str, typer.Option(help="The label that means unknown, or none.")] = "-1",
     seed: Annotated[int, typer.Option(help="random_state: the same seed gives the same bytes.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Workers; -1 for all cores.")] = 1,
+    dask: Annotated[str | None, typer.Option(help="Train over the dask scheduler at tcp://host:port.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Directory for finished bits: a killed run goes on from there.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other parameter of the method, as name=value.")
     ] = None,
@@ -141,9 +146,17 @@ def fit(
         parameters = {name: value for name, value in parameters.items() if name in given}
     parameters |= dict(setting(text) for text in settings or ())
     model = _work.make_model(method, parameters)
-    held_out = _work.held_out(hold_out, hold_out_classes)
     _work.fit(
-        vectors, output, model=model, labels=labels, pairs=pairs, affinity=affinity, force=force, held_out=held_out
+        vectors,
+        output,
+        model=model,
+        labels=labels,
+        pairs=pairs,
+        affinity=affinity,
+        force=force,
+        held_out=_work.held_out(hold_out, hold_out_classes),
+        dask=dask,
+        checkpoint=checkpoint,
     )
 
 
@@ -182,11 +195,19 @@ def label(text: str) -> Any:
 def encode(
     model: Annotated[Path, typer.Argument(help="Directory of the model.")],
     vectors: Vectors,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the codes, .npy.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the codes, .npy; or a directory of shards.")],
+    rows_per_shard: Annotated[int, typer.Option(help="Codes in a shard of a directory.")] = 1_000_000,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
 ) -> None:
-    """Write packed codes of vectors: uint8, most significant bit first; beside them a .json with the number of bits."""
-    _work.encode(model, vectors, output, force=force)
+    """Write packed codes of vectors: uint8, most significant bit first.
+
+    A .npy file gets a .json with the number of bits beside it. A directory gets shards and a manifest; the same command
+    goes on where a killed one ended.
+    """
+    if output.suffix == ".npy":
+        _work.encode(model, vectors, output, force=force)
+    else:
+        _work.encode_to_shards(model, vectors, output, rows_per_shard=rows_per_shard, force=force)
 
 
 @app.command()

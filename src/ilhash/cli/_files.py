@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ilhash import codes as packed
 from ilhash import datasets
 from ilhash._files import stage
+from ilhash.shards import is_shard_directory, open_codes
 
 __all__ = [
     "HitLists",
@@ -35,11 +36,16 @@ HitLists = Sequence[tuple[NDArray[Any], NDArray[Any]]]  # ids and distances of e
 
 
 def read_codes(path: Path, n_bits: int | None) -> tuple[Codes, int]:
-    """Return codes, of a .npy file as a memory map, and their number of bits.
+    """Return codes, of a .npy file as a memory map or of a directory of shards, and their number of bits.
 
     The number stands in the .json file that ``ilhash encode`` writes beside the codes, or is given; without either all
     bits of every byte count.
     """
+    if is_shard_directory(path):
+        shards = open_codes(path)
+        if n_bits not in (None, shards.n_bits):
+            raise ValueError(f"{path} must have {n_bits} bits, got {shards.n_bits} (stated in its manifest)")
+        return shards.read(), shards.n_bits
     codes = datasets.read_matrix(path)
     stated = _stated_bits(path.with_name(path.name + ".json"))
     if n_bits is not None and stated is not None and n_bits != stated:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ilhash.cli._screen import progress, say
 
 __all__ = [
     "encode",
+    "encode_to_shards",
     "fit",
     "held_out",
     "info",
@@ -25,8 +27,6 @@ __all__ = [
     "make_model",
     "read_vectors",
 ]
-
-ROWS_PER_BLOCK = 65_536
 
 
 def make_model(method: str, parameters: dict[str, Any]) -> Any:
@@ -95,29 +95,30 @@ def fit(
     affinity: Path | None,
     force: bool,
     held_out: Any = None,
+    dask: str | None = None,
+    checkpoint: Path | None = None,
 ) -> None:
     """Train and save a model."""
     from ilhash import ILH, Mix
 
     name = type(model).__name__
+    if not isinstance(model, ILH) and (dask is not None or checkpoint is not None):
+        raise ValueError(f"--dask and --checkpoint must be given with ILH, whose bits are trained alone, got {name}")
     if not isinstance(model, ILH) and (pairs is not None or affinity is not None):
         raise ValueError(f"{name} must be given labels, or nothing but vectors, got --pairs or --affinity")
     if output.exists() and not force:
         raise ValueError(f"--output must be a new directory, got {output}, which exists; --force replaces a model")
     X, y = read_vectors(vectors)
-    supervision: dict[str, Any] = {"y": y}
-    if labels is not None:
-        supervision = {"y": datasets.read_vector(labels)}
-    if pairs is not None:
-        supervision = {**({} if labels is None else supervision), "pairs": datasets.read_matrix(pairs)}
-    if affinity is not None:
-        supervision = {**({} if labels is None else supervision), "affinity": _sparse(affinity)}
+    supervision = _supervision(y, labels, pairs, affinity)
     if held_out is not None:
         if supervision.get("y") is None:
             raise ValueError("--hold-out must be given with --labels, got none: labels tell how well points are found")
         supervision["y"] = held_out.labels(supervision["y"], getattr(model, "unlabeled", -1))
     begin = time.perf_counter()
-    if isinstance(model, ILH | Mix):
+    if isinstance(model, ILH):
+        with _client(dask) as client, progress("training", "bits") as move:
+            model.fit(X, progress=move, client=client, checkpoint=checkpoint, **supervision)
+    elif isinstance(model, Mix):
         with progress("training", "bits") as move:
             model.fit(X, progress=move, **supervision)
     else:
@@ -132,14 +133,32 @@ def fit(
     )
 
 
-def read_vectors(source: str) -> tuple[np.ndarray[Any, Any], Any]:
-    """Read a file, or a dataset by name together with its labels."""
+def _supervision(y: Any, labels: str | None, pairs: str | None, affinity: Path | None) -> dict[str, Any]:
+    """Read what was given; more than one kind is left for ``fit`` to refuse."""
+    given: dict[str, Any] = {}
+    if labels is not None:
+        given["y"] = datasets.read_vector(labels)
+    if pairs is not None:
+        given["pairs"] = datasets.read_matrix(pairs)
+    if affinity is not None:
+        given["affinity"] = _sparse(affinity)
+    return given or {"y": y}
+
+
+def _client(address: str | None) -> Any:
+    from ilhash.parallel import connect
+
+    return nullcontext() if address is None else connect(address)
+
+
+def read_vectors(source: str) -> tuple[Any, Any]:
+    """Open a file or a directory of files, or read a dataset by name together with its labels."""
     known = {entry.name for entry in datasets.available()}
     if source in known and not Path(source).exists():
         with progress("reading", "vectors") as move:
             dataset = datasets.load(source, progress=move)
         return dataset.X, dataset.y
-    return datasets.read_matrix(source), None
+    return datasets.open_vectors(source), None
 
 
 def _sparse(path: Path) -> Any:
@@ -157,12 +176,10 @@ def encode(model_path: Path, vectors: str, output: Path, *, force: bool) -> None
     """Write codes in blocks; the file appears under its name when it is complete."""
     import ilhash
 
-    if output.suffix != ".npy":
-        raise ValueError(f"--output must be a .npy file, got {output}")
     if output.exists() and not force:
         raise ValueError(f"--output must be a new file, got {output}, which exists; --force replaces it")
     model = ilhash.load(model_path)
-    X, _ = read_vectors(vectors)
+    X = model._input(read_vectors(vectors)[0])
     n_bits = len(model.functions_)
     shape = (len(X), ilhash.codes.bytes_per_code(n_bits))
     partial = output.with_name(f".{output.name}.writing")
@@ -170,10 +187,9 @@ def encode(model_path: Path, vectors: str, output: Path, *, force: bool) -> None
     try:
         codes = np.lib.format.open_memmap(partial, mode="w+", dtype=np.uint8, shape=shape)
         with progress("encoding", "vectors") as move:
-            for first in range(0, len(X), ROWS_PER_BLOCK):
-                last = min(first + ROWS_PER_BLOCK, len(X))
-                codes[first:last] = model.transform(X[first:last])
-                move(last, len(X))
+            for rows, margins in model._margins(X):
+                codes[rows] = ilhash.codes.pack(margins > 0)
+                move(rows.stop, len(X))
         codes.flush()
         os.replace(partial, output)
     finally:
@@ -187,6 +203,28 @@ def encode(model_path: Path, vectors: str, output: Path, *, force: bool) -> None
     seconds = time.perf_counter() - begin
     say.print(
         f"encoded {len(X):,} vectors as {n_bits} bits ({shape[1]} bytes) each in {seconds:.1f} s; codes in {output}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def encode_to_shards(model_path: Path, vectors: str, output: Path, *, rows_per_shard: int, force: bool) -> None:
+    """Write codes to a directory of shards, or go on with one."""
+    import ilhash
+
+    if output.suffix:
+        raise ValueError(f"--output must be a .npy file, or a directory without a suffix, got {output}")
+    if force:
+        raise ValueError("--force must be given with a .npy file: a directory of shards is never replaced")
+    model = ilhash.load(model_path)
+    X, _ = read_vectors(vectors)
+    begin = time.perf_counter()
+    with progress("encoding", "vectors") as move:
+        written = ilhash.write_codes(model, X, output, rows_per_shard=rows_per_shard, progress=move)
+    seconds = time.perf_counter() - begin
+    say.print(
+        f"encoded {len(X):,} vectors as {written.n_bits} bits ({written.shape[1]} bytes) each in {seconds:.1f} s; "
+        f"{len(written.names)} shards in {output}",
         highlight=False,
         soft_wrap=True,
     )

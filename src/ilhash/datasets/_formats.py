@@ -108,15 +108,15 @@ def read_parquet(path: Path, key: str | None) -> Array:
     with decoding(path):
         file = parquet.ParquetFile(path)
     with file:
-        names = _feature_columns(file.schema_arrow)
+        names = feature_columns(file.schema_arrow)
         if key is not None:
             names = [pick(path, key, file.schema_arrow.names, "column")]
         with decoding(path):
-            table = _plain(file.read(columns=names))
-    return _table_array(path, table)
+            table = file.read(columns=names)
+    return table_array(path, table)
 
 
-def _feature_columns(schema: Any) -> list[str]:
+def feature_columns(schema: Any) -> list[str]:
     """All columns but those in which pandas keeps an index: an index is no feature."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name not in index]
@@ -140,7 +140,10 @@ def _plain(table: Any) -> Any:
     return table
 
 
-def _table_array(path: Path, table: Any) -> Array:
+def table_array(path: Path, table: Any) -> Array:
+    """Return numeric columns (n, d), one column of lists (n, d), or one column of strings (n,)."""
+    with decoding(path):
+        table = _plain(table)
     kinds = [_kind(column.type) for column in table.columns]
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count:
@@ -192,14 +195,19 @@ def read_h5(path: Path, key: str | None, ndims: Sequence[int]) -> Array:
     with decoding(path):
         file = h5py.File(path, "r")
     with file:
-        with decoding(path):
-            shapes = _h5_shapes(h5py, file)
-        name = _h5_name(path, key, shapes, ndims)
+        name = find_h5(h5py, path, file, key, ndims)
         with decoding(path):
             dataset = file[name]
             is_text = h5py.check_string_dtype(dataset.dtype) is not None
             array: Array = (dataset.asstr() if is_text else dataset)[()]
     return np.array(array, dtype=np.str_) if is_text else array
+
+
+def find_h5(h5py: Any, path: Path, file: Any, key: str | None, ndims: Sequence[int]) -> str:
+    """Name the dataset meant by `key`, or the only one with the first of `ndims` that occurs."""
+    with decoding(path):
+        shapes = _h5_shapes(h5py, file)
+    return _h5_name(path, key, shapes, ndims)
 
 
 def _h5_shapes(h5py: Any, file: Any) -> dict[str, tuple[int, ...]]:

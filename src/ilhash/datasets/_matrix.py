@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,15 +47,20 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
     ImportError
         The extra ``io`` is needed; the message ends with the command that installs it.
     """
-    file, key = _checked(path, MATRIX_SUFFIXES)
+    file, key = checked_path(path, MATRIX_SUFFIXES)
     array = _read_binary(file, key, ndims=(2,)) if file.suffix.lower() != ".csv" else read_csv(file)
+    refuse_no_matrix(path, array)
+    return array if array.dtype.isnative else np.array(array, dtype=array.dtype.newbyteorder("="))
+
+
+def refuse_no_matrix(path: str | os.PathLike[str], array: Any) -> None:
+    """Refuse what is not a matrix of numbers, by its shape and dtype."""
     kind_fits = array.dtype.kind in "biu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)
-    if not kind_fits or array.ndim != 2 or array.size == 0:
+    if not kind_fits or array.ndim != 2 or 0 in array.shape:
         raise ValueError(
             f"{os.fspath(path)} must hold a 2-D matrix of real numbers of at most 64 bits, with at least one "
             f"row and one column, got shape {array.shape} of dtype {array.dtype}"
         )
-    return array if array.dtype.isnative else np.array(array, dtype=array.dtype.newbyteorder("="))
 
 
 def read_vector(path: str | os.PathLike[str]) -> Array:
@@ -78,7 +84,7 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
     ValueError, FileNotFoundError, IsADirectoryError, ImportError
         As for `read_matrix`.
     """
-    file, key = _checked(path, VECTOR_SUFFIXES)
+    file, key = checked_path(path, VECTOR_SUFFIXES)
     readers = {".csv": read_csv_labels, ".txt": read_txt_labels}
     reader = readers.get(file.suffix.lower())
     array = reader(file) if reader else _read_binary(file, key, ndims=(1, 2))
@@ -128,9 +134,9 @@ def _read_binary(file: Path, key: str | None, ndims: Sequence[int]) -> Array:
     return read_h5(file, key, ndims)
 
 
-def _checked(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple[Path, str | None]:
+def checked_path(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple[Path, str | None]:
     """Split ``file::key`` and make sure the file is there, is known and is not empty."""
-    file, key = _split(path)
+    file, key = split_key(path)
     if not file.exists():
         raise FileNotFoundError(f"{file} must be a file, got a path that does not exist")
     if file.is_dir():
@@ -149,7 +155,8 @@ def _checked(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple[Pat
     return file, key
 
 
-def _split(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+def split_key(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Split ``file::key``."""
     # A file that is really called so wins over the notation.
     text = os.fspath(path)
     if "::" not in text or Path(text).exists():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
 from ilhash.functions import Fitted, HashFunction, KernelLearner, Learner
 from ilhash.objective import Loss
+from ilhash.sources import in_memory, opened, portable
 from ilhash.vectors import Rows, gather, kept_map
 from ilhash.zstep import ZStep, minimise, random_start
 
@@ -112,9 +114,9 @@ class _NestedFit:
 
 @dataclass(frozen=True)
 class BitTrainer:
-    """Trains any bit of a model; everything it needs travels with it to a worker."""
+    """Trains any bit of a model; everything it needs travels with it to a worker, files by name."""
 
-    X: NDArray[Any]
+    X: Any  # an array, a source, or in a worker the name of a memory map
     origin: NDArray[np.float32]
     supervision: Supervision
     plan: Plan
@@ -123,8 +125,23 @@ class BitTrainer:
     max_sweeps: int
     penalties: Sequence[float] = ()
 
+    @functools.cached_property
+    def _portable_X(self) -> Any:
+        return portable(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**{f.name: getattr(self, f.name) for f in fields(self)}, "X": self._portable_X}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, X=kept_map(state["X"]))
+
+    def files(self) -> Any:
+        """Return what a worker must open by itself, or None where X travels as an array."""
+        return None if isinstance(self._portable_X, np.ndarray) else self._portable_X
+
+    def in_memory(self) -> BitTrainer:
+        """Return a trainer whose X travels as an array."""
+        return replace(self, X=in_memory(self.X))
 
     def __call__(self, bit: int) -> TrainedBit:
         """Train bit number ``bit``."""
@@ -156,7 +173,7 @@ class BitTrainer:
             # function is fitted.
             if not vectors:
                 with watch.stage("gather"):
-                    vectors.append(gather(self.X, rows, self.origin, draw.features, reuse=True))
+                    vectors.append(gather(opened(self.X), rows, self.origin, draw.features, reuse=True))
             return vectors[0]
 
         with watch.stage("affinity"):

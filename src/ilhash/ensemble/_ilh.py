@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash import objective as objectives
-from ilhash._parameters import check_choice, check_count, chosen_bits, refuse_unavailable, resolve_seed
+from ilhash._parameters import check_choice, check_count, chosen_bits, refuse_unavailable
 from ilhash.affinity import (
     EuclideanNeighbours,
     Supervision,
@@ -23,7 +24,9 @@ from ilhash.affinity import (
 from ilhash.diversity import Plan
 from ilhash.ensemble import _parameters as parameters
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
+from ilhash.ensemble._checkpoint import Checkpoint, seed_of_run
 from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_source, sample_rows
+from ilhash.ensemble._spool import drawn_rows
 from ilhash.functions import (
     ClassifierLearner,
     KernelExpansions,
@@ -164,27 +167,31 @@ class ILH(Hasher):
         affinity: Any = None,
         pairs: Any = None,
         progress: Progress | None = None,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> ILH:
         """Train all bits.
 
         Parameters
         ----------
-        X : array (n, D), also a memory map; only the rows that bits draw are read
+        X : array (n, D), also a memory map or what datasets.open_vectors gives; only drawn rows are read
         y : labels (n,), or an indicator matrix (n, L); without any supervision Euclidean neighbours are used
         affinity : sparse symmetric matrix (n, n) of signed weights, instead of y
         pairs : rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y
         progress : called with (bits done, bits in all) as bits finish
+        client : a dask.distributed client whose workers train the bits, instead of n_jobs workers of joblib
+        checkpoint : a directory for finished bits; a run that was killed goes on from there, with the same result
         """
         with self._all_or_nothing():
             self._check_parameters()
             X = self._read(X, reset=True)
             supervision = self._supervision(X, y, affinity, pairs)
-            self.seed_ = resolve_seed(self.random_state)
+            self.seed_ = seed_of_run(self.random_state, checkpoint)
             self.fingerprint_ = data_fingerprint(X, supervision)
             self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
             self.functions_ = []
             self.bits_: list[BitReport] = []
-            self._train(range(self.n_bits), X, supervision, progress)
+            self._train(range(self.n_bits), X, supervision, progress, client, checkpoint)
         return self
 
     def add_bits(
@@ -196,8 +203,13 @@ class ILH(Hasher):
         affinity: Any = None,
         pairs: Any = None,
         progress: Progress | None = None,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> ILH:
-        """Train n more bits on the data that the model was fitted on; b1 bits and b2 more are b1 + b2 at once."""
+        """Train n more bits on the data that the model was fitted on; b1 bits and b2 more are b1 + b2 at once.
+
+        ``client`` and ``checkpoint`` are those of ``fit``; one directory may hold the bits of both.
+        """
         check_is_fitted(self)
         n = check_count("n", n)
         self._check_parameters()
@@ -210,7 +222,7 @@ class ILH(Hasher):
             )
         first = max(report.bit for report in self.bits_) + 1
         with self._all_or_nothing():
-            self._train(range(first, first + n), X, supervision, progress)
+            self._train(range(first, first + n), X, supervision, progress, client, checkpoint)
             self.n_bits = len(self.functions_)
         return self
 
@@ -246,28 +258,46 @@ class ILH(Hasher):
             return supervision_from_labels(y, len(X), self.unlabeled)
         return EuclideanNeighbours(len(X))
 
-    def _train(self, bits: range, X: NDArray[Any], supervision: Supervision, progress: Progress | None) -> None:
-        trainer = BitTrainer(
-            X=X,
-            origin=self.origin_,
-            supervision=supervision,
-            plan=self._plan(X, supervision),
-            objective=self.objective,
-            learners=self._learners(X, supervision),
-            max_sweeps=self.max_sweeps,
-            penalties=parameters.mac_penalties(self.mac),
-        )
-        done = 0
+    def _train(
+        self,
+        bits: range,
+        X: NDArray[Any],
+        supervision: Supervision,
+        progress: Progress | None,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, self.get_params(deep=False), self.seed_, self.fingerprint_)
+        plan, learners = self._plan(X, supervision), self._learners(X, supervision)
+        trained = {} if kept is None else kept.read(bits)
+        missing = [bit for bit in bits if bit not in trained]
 
-        def one_more(bit: int) -> None:
-            nonlocal done
-            done += 1
+        def one_more(bit: int, result: TrainedBit) -> None:
+            if kept is not None:
+                kept.write(bit, result)
+            trained[bit] = result
             if progress is not None:
-                progress(done, len(bits))
+                progress(len(trained), len(bits))
 
-        own_kernels = all(not isinstance(learner, ClassifierLearner) for learner in trainer.learners)
+        if trained and progress is not None:
+            progress(len(trained), len(bits))
+        own_kernels = all(not isinstance(learner, ClassifierLearner) for learner in learners)
         prefer = "threads" if own_kernels else "processes"
-        self._keep(run(trainer, bits, n_jobs=self.n_jobs, prefer=prefer, done=one_more))
+        with drawn_rows(X, plan, missing) as rows:
+            trainer = BitTrainer(
+                X=rows,
+                origin=self.origin_,
+                supervision=supervision,
+                plan=plan,
+                objective=self.objective,
+                learners=learners,
+                max_sweeps=self.max_sweeps,
+                penalties=parameters.mac_penalties(self.mac),
+            )
+            run(trainer, missing, n_jobs=self.n_jobs, prefer=prefer, client=client, done=one_more)
+        self._keep([trained[bit] for bit in bits])
 
     def _plan(self, X: NDArray[Any], supervision: Supervision) -> Plan:
         source = row_source(supervision)
