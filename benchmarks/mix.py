@@ -107,7 +107,7 @@ def draw(results: dict[str, dict[str, np.ndarray]], path: Path) -> None:
         axes.set(title=what, xlabel=f"precision@{K}, unseen classes", ylabel=f"precision@{K}, seen classes")
         axes.margins(0.14)
         axes.grid(alpha=0.25)
-    figure.axes[0].legend(frameon=False, fontsize=9, loc="lower left")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=110)
 
 
