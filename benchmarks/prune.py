@@ -67,7 +67,7 @@ def speed() -> None:
     X, y, what = cifar_features()
     held_out = HoldOut()
     begin = time.perf_counter()
-    pool = ILH(n_bits=512, n_train=1_000, n_jobs=-1).fit(X, held_out.labels(y))
+    pool = ILH(n_bits=512, n_train=1_000, n_similar=50, n_jobs=-1).fit(X, held_out.labels(y))
     trained = time.perf_counter() - begin
     print(f"\n200 of 512 bits, 500 queries x 20,000 points, {what} (training took {trained:.0f} s)")
     for threads in (2, 1):
