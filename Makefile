@@ -34,7 +34,7 @@ help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
 	@echo "make test      lint, types, C++ tests under sanitizers, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
-	@echo "make bench     speed against named peers, memory, quality (an hour)"
+	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff and mypy"
 	@echo "make lock      renew requirements-dev.lock"
 
@@ -102,6 +102,14 @@ bench: $(READY)
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/infinite_digits.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/methods.py --data cifar10 --bits 64
+	$(BIN)/python benchmarks/gist.py
+	$(BIN)/python benchmarks/prune.py
+	$(BIN)/python benchmarks/mix.py
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/formats.py
+	$(BIN)/python benchmarks/million.py
 
 # One lock for all Python versions from 3.10 on: uv writes the markers, pip installs from it.
 lock: $(READY)

@@ -1,4 +1,4 @@
-"""The command line: ``ilhash fit | grow | prune | encode | info | index | search | evaluate | verify | data ...``."""
+"""The command line: ``ilhash fit | encode | index | search | evaluate | ...``; ``ilhash --help`` lists all."""
 
 from ilhash.cli import _choose  # noqa: F401  registers grow and prune
 from ilhash.cli._app import main
