@@ -1,0 +1,112 @@
+"""Cells that several experiments share, and what they are expected to cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.experiments._cells import Cell, Outcome
+from ilhash.experiments._scales import Scale
+from ilhash.experiments._store import Results
+
+__all__ = ["at_bits", "curve", "ilh", "method", "over_seeds", "settings_of", "standard_bits"]
+
+SINGLES = 16
+
+
+def settings_of(scale: Scale, letters: str = "t", n_train: int | None = None, **more: Any) -> dict[str, Any]:
+    """Return the settings of an ILH model at this scale."""
+    settings: dict[str, Any] = {"diversity": letters, "n_train": scale.n_train if n_train is None else n_train}
+    settings |= {"n_similar": scale.neighbours, "n_dissimilar": scale.neighbours}
+    if more.get("hash_function") == "kernel":
+        settings["n_centers"] = scale.n_centers
+    return settings | more
+
+
+def standard_bits(scale: Scale) -> list[int]:
+    """Return the numbers of bits at which the standard ILHt is measured: one long model serves all."""
+    return sorted({*scale.grid, *scale.bits, *scale.compared_bits})
+
+
+def ilh(
+    scale: Scale, part: str, seed: int, letters: str = "t", n_train: int | None = None, **more: Any
+) -> Cell:
+    """Return a model of ILH measured at the bits of the mechanisms; the standard ILHt at all bits of the scale."""
+    settings = settings_of(scale, letters, n_train, **more)
+    standard = settings == settings_of(scale)
+    at = standard_bits(scale) if standard else list(scale.bits)
+    params: dict[str, Any] = {"data": part, "method": "ILH", "settings": settings, "bits": max(at), "at": at}
+    if standard:
+        params["singles"] = SINGLES
+    return Cell("retrieval", params, seed, cost=_cost(scale, part, "ILH", settings, max(at), len(at)))
+
+
+def method(scale: Scale, part: str, seed: int, name: str, bits: int, at: list[int] | None = None, **own: Any) -> Cell:
+    """Return another method, trained anew for every number of bits unless ``at`` lists prefixes."""
+    at = [bits] if at is None else at
+    params = {"data": part, "method": name, "settings": own, "bits": bits, "at": at}
+    cost = _cost(scale, part, name, own, bits, len(at))
+    return Cell("retrieval", params, seed, cost=cost, limit=scale.limit)
+
+
+def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: int, measured: int) -> float:
+    """Seconds on one core, from what was measured on two cores with AVX2; the run corrects it as it goes."""
+    data = scale.data(part)
+    n_train = settings.get("n_train", scale.n_train)
+    n_train = scale.n_train if n_train == "auto" else n_train
+    kernel, private = settings.get("hash_function") == "kernel", settings.get("centers") == "private"
+    per_bit = {"images": 0.015 + 4e-6 * n_train, "digits": 0.06 + 2.5e-5 * n_train, "words": 0.05 + 7e-5 * n_train}[part]
+    if kernel:
+        per_bit = 0.02 + 4e-5 * n_train * scale.n_centers / 500
+    training = bits * per_bit * SLOWNESS.get(name, 1.0)
+    encoding = data.n_base * (bits * 1.2e-7 * (6 if part == "digits" else 1) + (2e-5 if kernel else 0.0))
+    if kernel and private or name == "PrivateKSHcut":
+        encoding = data.n_base * bits * 1.1e-5 * scale.n_centers / 500
+    measuring = measured * data.n_base * data.n_queries * 1.5e-9
+    return float(0.02 + training + encoding + measuring)
+
+
+# Training of a method in units of ILH's.
+SLOWNESS = {
+    "LSH": 0.01,
+    "Sign": 0.01,
+    "TPCA": 0.1,
+    "BaggedTPCA": 0.2,
+    "ITQ": 0.5,
+    "SH": 0.1,
+    "CCAITQ": 0.3,
+    "ClassifierCode": 0.3,
+    "KSHcut": 1.3,
+    "NeighbourKSHcut": 0.5,
+    "PrivateKSHcut": 1.3,
+    "KSH": 10.0,
+    "BRE": 10.0,
+    "MLH": 3.0,
+    "FastHash": 20.0,
+    "BA": 10.0,
+    "SPLH": 3.0,
+    "STH": 2.0,
+    "AGH": 0.5,
+    "SDH": 2.0,
+}
+
+
+def curve(cell: Cell, outcome: Outcome, k: int) -> NDArray[np.float64]:
+    """Return precision at k for every number of bits that a cell was measured at."""
+    column = int(np.searchsorted(outcome.arrays["ks"], k))
+    return np.asarray(outcome.arrays["precision"][:, column])
+
+
+def at_bits(results: Results, cell: Cell, bits: int, k: int) -> float:
+    """Return precision at k with so many bits; NaN where it is not there or not defined."""
+    outcome = results.read(cell)
+    if outcome is None or not outcome.done or bits not in cell.params["at"]:
+        return float("nan")
+    return float(curve(cell, outcome, k)[list(cell.params["at"]).index(bits)])
+
+
+def over_seeds(results: Results, cells: list[Cell], bits: int, k: int) -> NDArray[np.float64]:
+    """Return precision at k of the same model under several seeds."""
+    return np.array([at_bits(results, cell, bits, k) for cell in cells])

@@ -1,0 +1,168 @@
+"""Retrieval problems: a dataset, its split, what is relevant, and how codes are measured on it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import datasets
+from ilhash.evaluation import GivenQueries, Protocol, Relevance, by_label, by_neighbours, distance_histograms
+from ilhash.experiments._scales import Data, get_scale
+
+__all__ = ["Measured", "Problem", "load_problem", "missing_data", "prefix"]
+
+SPLIT_SEED = 0  # of the draw of queries: one split for every method
+INFINITE = {"infinite digits": "digits", "infinite mnist": "mnist"}
+N_KS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Means over queries at every k of the problem, one row per number of bits."""
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What every method gets, and how it is measured.
+
+    Attributes
+    ----------
+    X, y : base vectors and labels (None: unsupervised), which are also what is learned from
+    queries, query_y : what is searched for
+    relevance : which base rows are right
+    ks : neighbours retrieved, ascending; ``k`` is one of them, the headline
+    protocol : hash of the protocol that split and measures
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    queries: NDArray[Any]
+    query_y: NDArray[Any] | None
+    relevance: Relevance
+    ks: NDArray[np.int64]
+    k: int
+    protocol: str
+
+    @property
+    def at_k(self) -> int:
+        """Column of the headline k."""
+        return int(np.searchsorted(self.ks, self.k))
+
+    def measure(self, base: NDArray[np.uint8], queries: NDArray[np.uint8], bits: Sequence[int]) -> Measured:
+        """Measure prefixes of packed codes; expected values over the orders of ties."""
+        rows = [self._one(prefix(base, b), prefix(queries, b), b) for b in bits]
+        return Measured(np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]))
+
+    def _one(self, base: NDArray[np.uint8], queries: NDArray[np.uint8], bits: int) -> tuple[Any, Any]:
+        curves = distance_histograms(base, queries, self.relevance, n_bits=bits).curves()
+        return curves.precision[self.ks - 1], curves.recall[self.ks - 1]
+
+    def measure_ranking(self, ranked: NDArray[Any]) -> Measured:
+        """Measure lists of base rows, nearest first, (n_queries, length); NaN beyond their length."""
+        hits = np.zeros(ranked.shape, np.bool_)
+        relevant = np.zeros(len(self.X), np.bool_)
+        n_relevant = np.empty(len(ranked))
+        for query, rows in enumerate(ranked):
+            own = self.relevance.rows(query)
+            n_relevant[query] = len(own)
+            relevant[own] = True
+            hits[query] = relevant[rows]
+            relevant[own] = False
+        found = hits.cumsum(axis=1)[:, self.ks[self.ks <= ranked.shape[1]] - 1]
+        precision, recall = (np.full((1, len(self.ks)), np.nan) for _ in range(2))
+        precision[0, : found.shape[1]] = found.mean(axis=0) / self.ks[: found.shape[1]]
+        with_relevant = n_relevant > 0
+        recall[0, : found.shape[1]] = (found[with_relevant] / n_relevant[with_relevant, None]).mean(axis=0)
+        return Measured(precision, recall)
+
+
+def prefix(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Return the first bits of packed codes, padded with zeros.
+
+    Examples
+    --------
+    >>> prefix(np.array([[255, 255]], np.uint8), 11)
+    array([[255, 224]], dtype=uint8)
+    """
+    width = -(-bits // 8)
+    out = np.ascontiguousarray(packed[:, :width])
+    if bits % 8:
+        out = out.copy() if out.base is not None or out is packed else out
+        out[:, -1] &= np.uint8(256 - (1 << (8 - bits % 8)))
+    return out
+
+
+def missing_data(data: Data) -> str:
+    """Return why a dataset cannot be had, in one sentence; empty if it can."""
+    name = INFINITE.get(data.source, data.source)
+    known = {info.name: info for info in datasets.available()}
+    if name not in known:
+        return f"the dataset {name!r} is not known to this version of ilhash"
+    if known[name].present:
+        return ""
+    try:
+        datasets.load(name)
+    except FileNotFoundError as error:
+        return str(error)
+    return ""
+
+
+@functools.lru_cache(maxsize=4)
+def load_problem(scale_name: str, part: str, folder: Path) -> Problem:
+    """Load and split the data of one part; large made data are kept in the folder."""
+    data = get_scale(scale_name).data(part)
+    if data.source in INFINITE:
+        return _infinite(data, folder)
+    loaded = datasets.load(data.source)
+    protocol = Protocol(
+        n_queries=data.n_queries,
+        k=data.k,
+        seed=SPLIT_SEED,
+        relevance="labels" if data.labelled else "neighbours",
+        n_neighbours=None if data.labelled else data.k,
+    )
+    split = protocol.split(len(loaded.X))
+    base = split.base if len(split.base) <= data.n_base else np.sort(_drawn(split.base, data.n_base))
+    X, queries = loaded.X[base], loaded.X[split.queries]
+    if not data.labelled:
+        relevance = by_neighbours(X, queries, data.k)
+        return Problem(X, None, queries, None, relevance, _ks(data), data.k, protocol.hash)
+    labels = np.asarray(loaded.y)
+    y, query_y = labels[base], labels[split.queries]
+    return Problem(X, y, queries, query_y, by_label(y, query_y), _ks(data), data.k, protocol.hash)
+
+
+def _drawn(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return np.random.default_rng(SPLIT_SEED).permutation(rows)[:count]
+
+
+def _infinite(data: Data, folder: Path) -> Problem:
+    """Deformed digits; queries are made from test images where the source has some, so none has a twin in the base."""
+    source = INFINITE[data.source]
+    train = datasets.InfiniteDigits(source, part="train")
+    held_apart = datasets.InfiniteDigits(source, part="test") if source == "mnist" else train
+    path = folder / f"{data.source.replace(' ', '-')}-{data.n_base}"
+    if not path.exists():
+        try:
+            train.write(path, data.n_base, n_threads=-1)
+        except (OSError, ValueError):
+            if not path.exists():  # another worker may have been faster
+                raise
+    X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy")
+    start = 0 if held_apart is not train else data.n_base
+    queries, query_y = held_apart.images(start, start + data.n_queries)
+    protocol = GivenQueries.of(y, query_y, data.k)
+    return Problem(X, y, queries, query_y, by_label(y, query_y), _ks(data), data.k, protocol.hash)
+
+
+def _ks(data: Data) -> NDArray[np.int64]:
+    return np.unique(np.append(np.geomspace(1, data.n_base, N_KS).round().astype(np.int64), data.k))

@@ -1,0 +1,64 @@
+"""What the command does: check, compute what is missing, judge, write the page."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ilhash._parameters import check_count, check_positive
+from ilhash.experiments._problems import missing_data
+from ilhash.experiments._registry import cells_of, chosen
+from ilhash.experiments._run import Progress, Summary, run_cells
+from ilhash.experiments._scales import get_scale
+from ilhash.experiments._store import Results, environment
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    names: Sequence[str],
+    *,
+    scale: str,
+    folder: str | Path,
+    jobs: int = 1,
+    minutes: float | None = None,
+    command: str = "ilhash.experiments.reproduce",
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[Results, Summary]:
+    """Compute the cells of some experiments that are not stored in the folder yet.
+
+    Parameters
+    ----------
+    names : of experiments, or "all"
+    scale : "smoke", "small" or "paper"
+    folder : of the results; a new one, or one of an earlier run of this scale and version
+    jobs : worker processes
+    minutes : after which no further cell is begun
+    command : that a reader of the page would type
+    progress : called as cells finish
+    """
+    wanted, size = chosen(names), get_scale(scale)
+    check_count("jobs", jobs)
+    if minutes is not None:
+        check_positive("time_limit", minutes)
+    for part in sorted({part for experiment in wanted for part in experiment.parts}):
+        problem = missing_data(size.data(part))
+        if problem:
+            raise FileNotFoundError(problem)
+    results = Results.create(Path(folder), size)
+    begun, clock = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
+    seconds = None if minutes is None else 60.0 * minutes
+    summary = run_cells(cells_of(wanted, size), results, jobs=jobs, seconds=seconds, progress=progress)
+    if summary.computed:
+        results.add_session(
+            {
+                "begun": begun.strftime("%Y-%m-%d %H:%M"),
+                "command": command,
+                "computed": summary.computed,
+                "seconds": round(time.monotonic() - clock, 1),
+                "environment": environment(),
+            }
+        )
+    return results, summary

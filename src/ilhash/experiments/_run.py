@@ -1,0 +1,242 @@
+"""Cells over worker processes: stored as they finish, stopped at their limits, with the time left."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from ilhash.experiments._cells import TIME_LIMIT, Cell, Outcome
+from ilhash.experiments._store import Results
+from ilhash.parallel import single_threaded_blas
+
+__all__ = ["Progress", "Summary", "run_cells"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: cells, and seconds that are left if cells go on to take what they took so far."""
+
+    done: int
+    total: int
+    seconds_left: float
+    current: str
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes
+    ----------
+    computed : cells that finished
+    left : cells that were not begun because the time was up
+    failed : cells that broke, with their messages; nothing is stored of them
+    """
+
+    computed: int = 0
+    left: int = 0
+    failed: list[tuple[Cell, str]] = field(default_factory=list)
+
+
+def _work(pipe: Connection, scale_name: str, folder: Path) -> None:
+    """Compute what comes through the pipe until it is closed."""
+    from ilhash.experiments._tasks import Context, compute
+
+    context = Context(scale_name, folder)
+    while True:
+        try:
+            cell = pipe.recv()
+        except (EOFError, OSError):
+            return
+        answer: tuple[str, Any]
+        try:
+            with single_threaded_blas():
+                answer = ("outcome", compute(cell, context))
+        except Exception as error:  # whatever a cell breaks on is told, and the others go on
+            answer = ("error", f"{type(error).__name__}: {' '.join(str(error).split())}")
+        try:
+            pipe.send(answer)
+        except OSError:
+            return
+
+
+class _Worker:
+    """A process that computes one cell at a time."""
+
+    def __init__(self, scale_name: str, folder: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, scale_name, folder), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.cell: Cell | None = None
+        self.began = 0.0
+
+    def begin(self, cell: Cell) -> None:
+        self.cell, self.began = cell, time.monotonic()
+        self.pipe.send(cell)
+
+    @property
+    def overdue(self) -> bool:
+        limit = None if self.cell is None else self.cell.limit
+        return limit is not None and time.monotonic() - self.began > limit
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.terminate()
+        self.process.join()
+
+
+class _Pace:
+    """Seconds that are left, from what cells were expected to take and what they took."""
+
+    def __init__(self, cells: Sequence[Cell], jobs: int) -> None:
+        self.left = sum(cell.cost for cell in cells)
+        self.jobs = jobs
+        self.expected = self.taken = 0.0
+
+    def finished(self, cell: Cell, seconds: float) -> None:
+        self.left -= cell.cost
+        self.expected += cell.cost
+        self.taken += seconds
+
+    @property
+    def ratio(self) -> float:
+        # What was expected counts as ten cells of a second: the first ones must not decide alone.
+        return (self.taken + 10.0) / (self.expected + 10.0)
+
+    @property
+    def seconds_left(self) -> float:
+        return self.left * self.ratio / self.jobs
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    results: Results,
+    *,
+    jobs: int = 1,
+    seconds: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Compute and store the cells that are not stored yet.
+
+    Parameters
+    ----------
+    cells : in the order in which they are wanted; those that must be alone come last
+    results : where they are stored
+    jobs : worker processes
+    seconds : after which no further cell is begun; nor is one begun that is expected to end later
+    progress : called as cells finish
+    """
+    pending = [cell for cell in cells if not results.has(cell)]
+    pending.sort(key=lambda cell: cell.alone)
+    run = _Run(results, pending, min(jobs, max(1, len(pending))), seconds, len(cells), progress)
+    return run.go()
+
+
+class _Run:
+    """One call of run_cells."""
+
+    def __init__(
+        self,
+        results: Results,
+        pending: list[Cell],
+        jobs: int,
+        seconds: float | None,
+        total: int,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.results, self.pending, self.total, self.progress = results, pending, total, progress
+        self.deadline = None if seconds is None else time.monotonic() + seconds
+        self.pace = _Pace(pending, jobs)
+        self.summary = Summary()
+        self.folder = results.path / "data"
+        self.folder.mkdir(exist_ok=True)
+        self.workers = [self._worker() for _ in range(jobs)] if pending else []
+
+    def _worker(self) -> _Worker:
+        return _Worker(self.results.scale.name, self.folder)
+
+    @property
+    def _busy(self) -> list[_Worker]:
+        return [worker for worker in self.workers if worker.cell is not None]
+
+    def go(self) -> Summary:
+        self._tell()
+        try:
+            while True:
+                self._assign()
+                if not self._busy:
+                    break
+                self._collect()
+        finally:
+            for worker in self.workers:
+                worker.stop()
+        self.summary.left = len(self.pending)
+        return self.summary
+
+    def _assign(self) -> None:
+        for worker in self.workers:
+            if worker.cell is not None or not self.pending:
+                continue
+            if any(busy.cell is not None and busy.cell.alone for busy in self._busy):
+                return
+            if self.pending[0].alone and self._busy:
+                return
+            chosen = self._next()
+            if chosen is None:
+                return
+            worker.begin(chosen)
+
+    def _next(self) -> Cell | None:
+        """Take the first cell that fits into the time."""
+        for place, cell in enumerate(self.pending):
+            expected = 0.0 if self.deadline is None else time.monotonic() + cell.cost * self.pace.ratio
+            if self.deadline is None or expected < self.deadline:
+                return self.pending.pop(place)
+        return None
+
+    def _collect(self) -> None:
+        ready = wait([worker.pipe for worker in self._busy], timeout=0.5)
+        for place, worker in enumerate(self.workers):
+            cell = worker.cell
+            if cell is None:
+                continue
+            if worker.pipe in ready:
+                self._take(place, worker, cell)
+            elif worker.overdue:
+                worker.stop()
+                reason = f"stopped after its limit of {cell.limit:g} seconds"
+                self._keep(cell, Outcome(status=TIME_LIMIT, reason=reason, seconds=float(cell.limit or 0.0)))
+                self.workers[place] = self._worker()
+
+    def _take(self, place: int, worker: _Worker, cell: Cell) -> None:
+        try:
+            kind, content = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.stop()
+            self.workers[place] = self._worker()
+            kind, content = "error", f"its process ended with code {worker.process.exitcode}"
+        worker.cell = None
+        if kind == "outcome":
+            self._keep(cell, content)
+        else:
+            self.summary.failed.append((cell, content))
+            self.pace.finished(cell, time.monotonic() - worker.began)
+
+    def _keep(self, cell: Cell, outcome: Outcome) -> None:
+        self.results.write(cell, outcome)
+        self.summary.computed += 1
+        self.pace.finished(cell, outcome.seconds)
+        self._tell(cell)
+
+    def _tell(self, cell: Cell | None = None) -> None:
+        if self.progress is not None:
+            done = self.total - len(self.pending) - len(self._busy) - len(self.summary.failed)
+            name = "" if cell is None else f"{cell.task} {cell.params.get('data', '')} {cell.params.get('method', '')}"
+            self.progress(Progress(done, self.total, self.pace.seconds_left, name.strip()))

@@ -1,0 +1,180 @@
+"""A folder of results: one pair of files per cell, each wholly there or not at all.
+
+    run.json               what the folder is: format, version of ilhash, scale
+    sessions.json          when and how it was computed: commands, environment
+    cells/<key>.npz        arrays of a cell
+    cells/<key>.json       the cell and its numbers, with the SHA-256 of the arrays; written last
+    data/                  made data that cells read again; may be removed
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilhash._files import library_version, make_folder, sync_folder, write_file
+from ilhash.experiments._cells import Cell, Outcome
+from ilhash.experiments._scales import Scale, get_scale
+
+__all__ = ["Results", "environment"]
+
+FORMAT = 1  # of the folder and of what tasks compute: raise it when a stored cell comes to mean something else
+
+
+@dataclass(frozen=True)
+class Results:
+    """Stored cells of one scale."""
+
+    path: Path
+    scale: Scale
+
+    @classmethod
+    def create(cls, path: Path, scale: Scale) -> Results:
+        """Open a folder for computing; a new or empty one becomes a folder of results."""
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"the results folder must be a folder, got the file {path}")
+        if (path / "run.json").exists():
+            results = cls.open(path)
+            if results.scale.name != scale.name:
+                raise ValueError(
+                    f"the results folder must be of the scale {scale.name!r}, got {path}, which holds "
+                    f"{results.scale.name!r}: name another folder"
+                )
+            return results
+        if path.exists() and any(path.iterdir()):
+            raise ValueError(f"the results folder must be new, empty, or of an earlier run, got {path}")
+        make_folder(path / "cells")
+        identity = {
+            "format": FORMAT,
+            "ilhash": library_version(),
+            "scale": scale.name,
+            "scale_hash": scale.hash,
+        }
+        _write_json(path / "run.json", identity)
+        return cls(path, scale)
+
+    @classmethod
+    def open(cls, path: Path) -> Results:
+        """Open a folder of results that is there."""
+        if not (path / "run.json").is_file():
+            raise FileNotFoundError(f"no results of `ilhash reproduce` in {path}: it has no run.json")
+        try:
+            identity = json.loads((path / "run.json").read_text(encoding="utf-8"))
+            found = {name: identity[name] for name in ("format", "ilhash", "scale", "scale_hash")}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path / 'run.json'} must describe a run of `ilhash reproduce`, got {error!r}") from None
+        scale = get_scale(str(found["scale"]))
+        wanted = {"format": FORMAT, "ilhash": library_version(), "scale": scale.name, "scale_hash": scale.hash}
+        if found != wanted:
+            raise ValueError(
+                f"the results folder must be of ilhash {wanted['ilhash']} with these experiments (format "
+                f"{wanted['format']}, scale {scale.name} {wanted['scale_hash']}), got {path} of ilhash "
+                f"{found['ilhash']} (format {found['format']}, scale {found['scale']} {found['scale_hash']}): "
+                "name another folder"
+            )
+        return cls(path, scale)
+
+    def has(self, cell: Cell) -> bool:
+        """Whether a cell is stored."""
+        return self._file(cell, ".json").is_file()
+
+    def write(self, cell: Cell, outcome: Outcome) -> None:
+        """Store a cell: arrays first, and then the numbers, which make it count."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **dict(outcome.arrays))
+        data = buffer.getvalue()
+        document = {
+            "task": cell.task,
+            "params": cell.params,
+            "seed": cell.seed,
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "seconds": round(outcome.seconds, 3),
+            "numbers": outcome.numbers,
+            "sha256": hashlib.sha256(data).hexdigest() if outcome.arrays else None,
+            "versions": versions(),
+        }
+        if outcome.arrays:
+            write_file(self._file(cell, ".npz"), [data])
+        _write_json(self._file(cell, ".json"), document)
+
+    def read(self, cell: Cell) -> Outcome | None:
+        """Return a stored cell, or None where it was not computed yet."""
+        if not self.has(cell):
+            return None
+        document = json.loads(self._file(cell, ".json").read_text(encoding="utf-8"))
+        arrays: dict[str, Any] = {}
+        if document["sha256"] is not None:
+            data = self._file(cell, ".npz").read_bytes()
+            if hashlib.sha256(data).hexdigest() != document["sha256"]:
+                raise ValueError(
+                    f"the arrays of a cell must be as they were written, got other bytes in "
+                    f"{self._file(cell, '.npz')}: remove it and its .json to compute the cell again"
+                )
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        return Outcome(document["numbers"], arrays, document["status"], document["reason"], document["seconds"])
+
+    def add_session(self, session: dict[str, Any]) -> None:
+        """Remember how a part of the cells was computed."""
+        _write_json(self.path / "sessions.json", [*self.sessions(), session])
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Return the sessions so far."""
+        path = self.path / "sessions.json"
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return found
+
+    def _file(self, cell: Cell, suffix: str) -> Path:
+        return self.path / "cells" / f"{cell.key}{suffix}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers may depend on."""
+    import scipy
+    import sklearn
+
+    return {
+        "ilhash": library_version(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Return what a reader must know of the machine and its software."""
+    import os
+
+    from ilhash import core_simd
+
+    return {
+        **versions(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "core_simd": core_simd(),
+    }
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _write_json(path: Path, document: Any) -> None:
+    text = json.dumps(document, indent=1, allow_nan=False)
+    write_file(path, [text.encode("utf-8") + b"\n"])
+    sync_folder(path.parent)

@@ -1,0 +1,103 @@
+"""Tasks that measure time; nothing else may run meanwhile."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ilhash import ILH
+from ilhash.experiments._cells import Outcome
+from ilhash.experiments._models import fit_model
+from ilhash.experiments._problems import Problem
+
+__all__ = ["assembled_time", "encoding_time", "speed_up", "training_time"]
+
+Params = Mapping[str, Any]
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def training_time(problem: Problem, params: Params, seed: int) -> Outcome:
+    """Seconds of training all bits on one thread, and for ILH the median of a bit and its stages."""
+    begin = time.perf_counter()
+    model = fit_model(params["method"], params["settings"], params["bits"], seed, problem.X, problem.y)
+    numbers: dict[str, Any] = {"seconds": time.perf_counter() - begin}
+    if params["method"] == "ILH":
+        reports = [report.seconds for report in model.bits_]
+        numbers["per_bit"] = float(np.median([sum(report.values()) for report in reports]))
+        numbers["stages"] = {stage: float(np.median([report[stage] for report in reports])) for stage in reports[0]}
+    return Outcome(numbers)
+
+
+def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
+    """Seconds per bit of what one could assemble from SciPy and scikit-learn: the peer of ``make bench``."""
+    path = Path(__file__).parents[3] / "benchmarks" / "peers.py"
+    if not path.is_file():
+        return Outcome({"without": "benchmarks/peers.py is in the source repository, not in the installed package"})
+    spec = importlib.util.spec_from_file_location("ilhash_peers", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} could not be imported")
+    peers = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(peers)
+    rows = np.random.default_rng(seed).permutation(len(problem.X))[: 10 * params["n_train"]]
+    X = np.asarray(problem.X[rows], dtype=np.float32)
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-6)
+    labels = np.asarray(problem.y)[rows]
+    rng = np.random.default_rng(seed)
+    times = []
+    for bit in range(params["bits"]):
+        own = rng.permutation(len(X))[: params["n_train"]]
+        times.append(_seconds(lambda own=own, bit=bit: peers.train_bit(X, labels, own, C=0.01, seed=bit, flow="scipy")))
+    return Outcome({"per_bit": float(np.median(times))})
+
+
+def encoding_time(problem: Problem, params: Params, seed: int) -> Outcome:
+    """Seconds of encoding many vectors at once, and one alone, for functions of a share of the features."""
+    settings = dict(params["settings"])
+    model = ILH(n_bits=params["bits"], random_state=seed, **settings).fit(problem.X, problem.y)
+    many = np.asarray(problem.X[:20_000], dtype=np.float32)
+    one = many[:1]
+    model.transform(many)
+    batch = [_seconds(lambda: model.transform(many)) for _ in range(7)]
+    lone = [_seconds(lambda: model.transform(one)) for _ in range(200)]
+    return Outcome({"per_vector": float(np.median(batch)) / len(many), "lone": float(np.median(lone))})
+
+
+def speed_up(problem: Problem, params: Params, seed: int) -> Outcome:
+    """Seconds of training on one thread and on two, in turns, and what two cores are to one on this machine."""
+
+    def train(workers: int) -> float:
+        model = ILH(n_bits=params["bits"], random_state=seed, n_jobs=workers, **params["settings"])
+        return _seconds(lambda: model.fit(problem.X, problem.y))
+
+    train(2)
+    rounds = [(train(1), train(2), _machine_limit()) for _ in range(params["rounds"])]
+    one, two, limit = (float(value) for value in np.median(np.array(rounds), axis=0))
+    ratio = float(np.median([a / b for a, b, _ in rounds]))
+    return Outcome({"one": one, "two": two, "speed_up": ratio, "machine": limit})
+
+
+def _products(count: int) -> float:
+    block = np.ones((512, 320), np.float32)
+    with threadpool_limits(1):
+        return _seconds(lambda: [block.T @ block for _ in range(count)])
+
+
+def _machine_limit(count: int = 1_000) -> float:
+    """How much two cores get done in the time of one where they share nothing, not even memory."""
+    alone = _products(count)
+    with joblib.parallel_config(backend="threading"):
+        both = joblib.Parallel(n_jobs=2)(joblib.delayed(_products)(count) for _ in range(2))
+    return 2.0 * alone / max(both)

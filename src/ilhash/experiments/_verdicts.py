@@ -1,0 +1,86 @@
+"""How a claim is judged: rules that return what was measured and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.experiments._store import Results
+from ilhash.experiments._style import number
+
+__all__ = ["FAILS", "HOLDS", "PARTLY", "UNTESTED", "Claim", "Judged", "above", "all_of", "judge", "share_of", "untested"]
+
+HOLDS, PARTLY, FAILS, UNTESTED = "holds", "partly", "does not hold here", "not tested at this scale"
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was measured, and the verdict."""
+
+    measured: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper.
+
+    Attributes
+    ----------
+    name : for tests and links
+    text : the statement
+    where : in the paper
+    rule : how it is tested, written before the numbers were known, with margins and seeds
+    test : computes it from stored cells
+    """
+
+    name: str
+    text: str
+    where: str
+    rule: str
+    test: Callable[[Results], Judged]
+
+
+def untested(why: str) -> Judged:
+    """Return the verdict where there is nothing to judge by."""
+    return Judged(why, UNTESTED)
+
+
+def judge(claim: Claim, results: Results) -> Judged:
+    """Judge a claim; numbers that are missing or undefined make it untested."""
+    judged = claim.test(results)
+    return untested("cells are missing") if "n/a" in judged.measured and judged.verdict != UNTESTED else judged
+
+
+def mean(values: Values) -> float:
+    """Return the mean; NaN where any seed is missing."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def above(high: Values, low: Values, margin: float, names: tuple[str, str]) -> Judged:
+    """Judge whether the mean of one is above that of another by a margin: partly if it is above by less."""
+    gap = mean(high) - mean(low)
+    told = f"{names[0]} {number(mean(high))}, {names[1]} {number(mean(low))}"
+    return Judged(told, HOLDS if gap >= margin else PARTLY if gap > 0 else FAILS)
+
+
+def share_of(right: int, total: int, told: str) -> Judged:
+    """Judge by how many of several cases are right: all, more than half, or fewer."""
+    if total == 0:
+        return untested("nothing to compare")
+    return Judged(told, HOLDS if right == total else PARTLY if 2 * right > total else FAILS)
+
+
+def all_of(parts: list[Judged]) -> Judged:
+    """Judge several at once: holds if all hold, fails if all fail, else partly; untested ones do not count."""
+    tested = [part for part in parts if part.verdict != UNTESTED and "n/a" not in part.measured]
+    if not tested:
+        return untested("cells are missing")
+    told = "; ".join(part.measured for part in tested)
+    verdicts = {part.verdict for part in tested}
+    return Judged(told, verdicts.pop() if len(verdicts) == 1 else PARTLY)
