@@ -66,7 +66,7 @@ def draw(results: Results, part: str, outcome: Outcome) -> Any:
             panel.set_yticks([])
             panel.grid(visible=False)
             value = number(measure(_ones(table[:bits, :bits])))
-            panel.set_title(f"b = {bits}:  ⟂ = {value}")
+            panel.set_title(f"b = {bits}, measure {value}")
             if column == 0:
                 panel.set_ylabel(name)
         bar = figure.colorbar(shown, ax=axes[row, len(scale.compared_bits) - 1], shrink=0.85)
@@ -101,7 +101,7 @@ def _pictures(results: Results) -> list[Picture]:
         codes, weights = measures(results, part, "codes"), measures(results, part, "weights")
         caption = (
             f"ILHt on {title}: normalised dot products between bits, of their values on {outcome.numbers['n_points']:,} "
-            f"points and of their weights. ⟂ is the mean square off the diagonal, 0 when orthogonal. From b = "
+            f"points and of their weights. The measure is the mean square off the diagonal, 0 when orthogonal. From b = "
             f"{results.scale.compared_bits[0]} to {results.scale.compared_bits[-1]}: codes {number(codes[0])} to "
             f"{number(codes[-1])}, weights {number(weights[0])} to {number(weights[-1])}; random vectors of these "
             f"dimensions {1 / dimension(outcome, 'codes'):.1e} and {1 / dimension(outcome, 'weights'):.1e}."
