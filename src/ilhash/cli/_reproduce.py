@@ -17,7 +17,8 @@ __all__ = ["reproduce"]
 @app.command()
 def reproduce(
     names: Annotated[
-        list[str], typer.Argument(help="all; or experiments by name; or list (what there is), or report (the page only).")
+        list[str],
+        typer.Argument(help="all; or experiments by name; or list (what there is), or report (the page only)."),
     ],
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the results; a run that was stopped goes on there.")
@@ -27,7 +28,9 @@ def reproduce(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", help="Minutes after which no further cell is begun.")
     ] = None,
-    redraw: Annotated[bool, typer.Option("--redraw", help="Compute nothing: write the page of what is stored.")] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Compute nothing: write the page of what is stored.")
+    ] = False,
 ) -> None:
     """Recompute the paper's figures and claims, and write one page of them: report.html in the folder."""
     if names == ["list"]:
@@ -52,7 +55,10 @@ def _list(scale_name: str) -> None:
         tell(f"{name:22} {len(cells):5} cells, about {minutes:6.1f} core minutes  {experiment.shows}")
     cells = cells_of(list(experiments().values()), scale)
     minutes = sum(cell.cost for cell in cells) / 60
-    tell(f"{'all':22} {len(cells):5} cells, about {minutes:6.1f} core minutes at the {scale.name} scale, shared ones once")
+    tell(
+        f"{'all':22} {len(cells):5} cells, about {minutes:6.1f} core minutes at the {scale.name} scale, shared "
+        "ones once"
+    )
 
 
 def _redraw(output: Path) -> None:
@@ -69,7 +75,7 @@ def _compute(names: list[str], output: Path, scale: str, jobs: int, minutes: flo
 
     figure_class()  # before hours of computing, not after
     command = " ".join(["ilhash", *sys.argv[1:]])
-    with _bar() as moved:
+    with _Bar() as moved:
         results, summary = run(
             names, scale=scale, folder=output, jobs=jobs, minutes=minutes, command=command, progress=moved
         )
@@ -97,7 +103,7 @@ def _say_where(path: Path) -> None:
     tell(f"wrote {path}")
 
 
-class _bar:
+class _Bar:
     """A bar with the time left for the whole run; on a pipe a line now and then."""
 
     def __enter__(self) -> Any:

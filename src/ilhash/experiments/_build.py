@@ -30,9 +30,7 @@ def standard_bits(scale: Scale) -> list[int]:
     return sorted({*scale.grid, *scale.bits, *scale.compared_bits})
 
 
-def ilh(
-    scale: Scale, part: str, seed: int, letters: str = "t", n_train: int | None = None, **more: Any
-) -> Cell:
+def ilh(scale: Scale, part: str, seed: int, letters: str = "t", n_train: int | None = None, **more: Any) -> Cell:
     """Return a model of ILH measured at the bits of the mechanisms; the standard ILHt at all bits of the scale."""
     settings = settings_of(scale, letters, n_train, **more)
     standard = settings == settings_of(scale)
@@ -57,12 +55,14 @@ def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: in
     n_train = settings.get("n_train", scale.n_train)
     n_train = scale.n_train if n_train == "auto" else n_train
     kernel, private = settings.get("hash_function") == "kernel", settings.get("centers") == "private"
-    per_bit = {"images": 0.015 + 4e-6 * n_train, "digits": 0.06 + 2.5e-5 * n_train, "words": 0.05 + 7e-5 * n_train}[part]
+    per_bit = {"images": 0.015 + 4e-6 * n_train, "digits": 0.06 + 2.5e-5 * n_train, "words": 0.05 + 7e-5 * n_train}[
+        part
+    ]
     if kernel:
         per_bit = 0.02 + 4e-5 * n_train * scale.n_centers / 500
     training = bits * per_bit * SLOWNESS.get(name, 1.0)
     encoding = data.n_base * (bits * 1.2e-7 * (6 if part == "digits" else 1) + (2e-5 if kernel else 0.0))
-    if kernel and private or name == "PrivateKSHcut":
+    if (kernel and private) or name == "PrivateKSHcut":
         encoding = data.n_base * bits * 1.1e-5 * scale.n_centers / 500
     measuring = measured * data.n_base * data.n_queries * 1.5e-9
     return float(0.02 + training + encoding + measuring)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["DONE", "TIME_LIMIT", "UNDEFINED", "Cell", "Outcome", "distinct"]

@@ -46,8 +46,10 @@ white-space:nowrap;font-size:.82rem}
 table.sessions td{font-size:.82rem;min-width:6rem}
 @media (max-width:760px){main{padding:1.5rem .9rem 3rem}figure{padding:.8rem .6rem}
 table.claims thead{display:none}table.claims,table.claims tbody,table.claims tr,table.claims td{display:block}
-table.claims tr{border:1px solid var(--line);border-radius:8px;margin:0 0 .8rem;padding:.6rem .7rem;background:var(--card)}
+table.claims tr{border:1px solid var(--line);border-radius:8px;margin:0 0 .8rem;padding:.6rem .7rem;
+background:var(--card)}
 table.claims td,table.claims td.claim,table.claims td.rule{width:auto;border:0;padding:.15rem 0}
-table.claims td.rule::before{content:"tested by: "}table.claims td.measured::before{content:"measured: ";color:var(--faint)}}
+table.claims td.rule::before{content:"tested by: "}
+table.claims td.measured::before{content:"measured: ";color:var(--faint)}}
 @media print{figure{break-inside:avoid}}
 """

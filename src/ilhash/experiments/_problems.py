@@ -15,7 +15,7 @@ from ilhash import datasets
 from ilhash.evaluation import GivenQueries, Protocol, Relevance, by_label, by_neighbours, distance_histograms
 from ilhash.experiments._scales import Data, get_scale
 
-__all__ = ["Measured", "Problem", "load_problem", "missing_data", "prefix"]
+__all__ = ["Measured", "Problem", "ks_of", "load_problem", "missing_data", "prefix"]
 
 SPLIT_SEED = 0  # of the draw of queries: one split for every method
 INFINITE = {"infinite digits": "digits", "infinite mnist": "mnist"}
@@ -135,10 +135,10 @@ def load_problem(scale_name: str, part: str, folder: Path) -> Problem:
     X, queries = loaded.X[base], loaded.X[split.queries]
     if not data.labelled:
         relevance = by_neighbours(X, queries, data.k)
-        return Problem(X, None, queries, None, relevance, _ks(data), data.k, protocol.hash)
+        return Problem(X, None, queries, None, relevance, ks_of(data), data.k, protocol.hash)
     labels = np.asarray(loaded.y)
     y, query_y = labels[base], labels[split.queries]
-    return Problem(X, y, queries, query_y, by_label(y, query_y), _ks(data), data.k, protocol.hash)
+    return Problem(X, y, queries, query_y, by_label(y, query_y), ks_of(data), data.k, protocol.hash)
 
 
 def _drawn(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -161,8 +161,9 @@ def _infinite(data: Data, folder: Path) -> Problem:
     start = 0 if held_apart is not train else data.n_base
     queries, query_y = held_apart.images(start, start + data.n_queries)
     protocol = GivenQueries.of(y, query_y, data.k)
-    return Problem(X, y, queries, query_y, by_label(y, query_y), _ks(data), data.k, protocol.hash)
+    return Problem(X, y, queries, query_y, by_label(y, query_y), ks_of(data), data.k, protocol.hash)
 
 
-def _ks(data: Data) -> NDArray[np.int64]:
+def ks_of(data: Data) -> NDArray[np.int64]:
+    """Return the numbers of neighbours that are looked at, ascending, the headline one among them."""
     return np.unique(np.append(np.geomspace(1, data.n_base, N_KS).round().astype(np.int64), data.k))

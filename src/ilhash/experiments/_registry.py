@@ -13,8 +13,17 @@ __all__ = ["cells_of", "chosen", "experiments"]
 
 _MODULES = (
     "diversity_mechanisms",
+    "training_set_size",
+    "feature_fraction",
+    "training_sets",
+    "block_order",
     "precision_by_bits",
     "orthogonality",
+    "all_methods",
+    "runtime",
+    "unsupervised",
+    "unseen_classes",
+    "asymmetric_search",
 )
 
 

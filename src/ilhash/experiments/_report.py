@@ -41,7 +41,7 @@ def write_report(results: Results, path: Path | None = None) -> Path:
     body.append(_environment(results))
     title = f"Independent Laplacian Hashing, reproduced ({results.scale.name} scale)"
     page = (
-        f'<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>'
+        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
         f'<meta name=viewport content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
         f"<body><main>{''.join(body)}</main></body></html>\n"
     )
@@ -82,7 +82,8 @@ def _claims(judged: list[tuple[Claim, Judged]]) -> str:
     )
     return (
         "<section id=claims><h2>The paper's claims</h2><p>The rules were written before the numbers were looked at, "
-        "and nothing was tuned until one held. Numbers are precision at the k above unless they say otherwise, tie-aware, "
+        "and nothing was tuned until one held. Numbers are precision at the k above unless they say otherwise, "
+        "tie-aware, "
         "means over the seeds that the rule names.</p><table class=claims><thead><tr><th>the paper says</th>"
         "<th>tested by</th><th>measured</th><th>verdict</th></tr></thead>"
         f"<tbody>{rows}</tbody></table></section>"

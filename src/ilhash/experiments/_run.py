@@ -16,6 +16,8 @@ from ilhash.parallel import single_threaded_blas
 
 __all__ = ["Progress", "Summary", "run_cells"]
 
+TICK = 0.5  # seconds between looks at the limits
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -75,16 +77,21 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.cell: Cell | None = None
-        self.began = 0.0
+        self.used = 0.0
+        self.seen = 0.0
 
     def begin(self, cell: Cell) -> None:
-        self.cell, self.began = cell, time.monotonic()
+        self.cell, self.used, self.seen = cell, 0.0, time.monotonic()
         self.pipe.send(cell)
 
     @property
     def overdue(self) -> bool:
+        """Whether its limit is used up; time in which this process slept, a paused machine for one, does not count."""
+        now = time.monotonic()
+        self.used += min(now - self.seen, 2 * TICK)
+        self.seen = now
         limit = None if self.cell is None else self.cell.limit
-        return limit is not None and time.monotonic() - self.began > limit
+        return limit is not None and self.used > limit
 
     def stop(self) -> None:
         self.pipe.close()
@@ -202,7 +209,7 @@ class _Run:
         return None
 
     def _collect(self) -> None:
-        ready = wait([worker.pipe for worker in self._busy], timeout=0.5)
+        ready = wait([worker.pipe for worker in self._busy], timeout=TICK)
         for place, worker in enumerate(self.workers):
             cell = worker.cell
             if cell is None:
@@ -227,7 +234,7 @@ class _Run:
             self._keep(cell, content)
         else:
             self.summary.failed.append((cell, content))
-            self.pace.finished(cell, time.monotonic() - worker.began)
+            self.pace.finished(cell, worker.used)
 
     def _keep(self, cell: Cell, outcome: Outcome) -> None:
         self.results.write(cell, outcome)

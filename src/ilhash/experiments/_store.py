@@ -1,10 +1,10 @@
 """A folder of results: one pair of files per cell, each wholly there or not at all.
 
-    run.json               what the folder is: format, version of ilhash, scale
-    sessions.json          when and how it was computed: commands, environment
-    cells/<key>.npz        arrays of a cell
-    cells/<key>.json       the cell and its numbers, with the SHA-256 of the arrays; written last
-    data/                  made data that cells read again; may be removed
+run.json               what the folder is: format, version of ilhash, scale
+sessions.json          when and how it was computed: commands, environment
+cells/<key>.npz        arrays of a cell
+cells/<key>.json       the cell and its numbers, with the SHA-256 of the arrays; written last
+data/                  made data that cells read again; may be removed
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class Results:
     def write(self, cell: Cell, outcome: Outcome) -> None:
         """Store a cell: arrays first, and then the numbers, which make it count."""
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **dict(outcome.arrays))
+        arrays: dict[str, Any] = dict(outcome.arrays)
+        np.savez_compressed(buffer, **arrays)
         data = buffer.getvalue()
         document = {
             "task": cell.task,

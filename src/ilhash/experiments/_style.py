@@ -131,7 +131,7 @@ def label_ends(axes: Any, ends: Iterable[tuple[str, float, str]], size: float = 
     def place(y: float) -> float:
         if logarithmic:
             return float((np.log(y) - np.log(low)) / (np.log(high) - np.log(low)))
-        return (y - low) / (high - low)
+        return float((y - low) / (high - low))
 
     wanted = sorted((place(y), text, own) for text, y, own in ends if np.isfinite(y))
     if not wanted:

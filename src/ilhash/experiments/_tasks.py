@@ -178,15 +178,10 @@ def _product_quantiser(context: Context, params: Params, seed: int) -> Outcome:
     except ImportError:
         return Outcome({"without": "pip install 'ilhash[faiss]'"})
     problem = context.problem(params)
-    n_bytes, dimension = params["bits"] // 8, problem.X.shape[1]
-    reduced = dimension // n_bytes * n_bytes
-    if reduced == 0:
-        raise ValueError(f"n_bits must be at most {8 * dimension} for OPQ on these data, got {params['bits']}")
     rows = np.sort(np.random.default_rng(seed).permutation(len(problem.X))[: params["n_train"]])
     begin = time.perf_counter()
     faiss.omp_set_num_threads(1)
-    n_codewords = 8 if len(rows) >= 39 * 256 else 4  # faiss asks for 39 points per codeword
-    index = faiss.index_factory(dimension, f"OPQ{n_bytes}_{reduced},PQ{n_bytes * 8 // n_codewords}x{n_codewords}")
+    index = _rotated_quantiser(faiss, problem.X.shape[1], params["bits"], len(rows))
     index.train(np.asarray(problem.X[rows], dtype=np.float32))
     train_seconds = time.perf_counter() - begin
     for first in range(0, len(problem.X), 65_536):
@@ -198,8 +193,25 @@ def _product_quantiser(context: Context, params: Params, seed: int) -> Outcome:
     return Outcome(numbers, arrays)
 
 
+def _rotated_quantiser(faiss: Any, dimension: int, bits: int, n_points: int) -> Any:
+    """Return an untrained OPQ index of so many bits per vector, with fewer codewords where there are few points."""
+    per_part = 8 if n_points >= 39 * 256 else 4  # faiss asks for 39 points per codeword
+    parts = bits // per_part
+    reduced = dimension // parts * parts
+    if reduced == 0:
+        raise ValueError(f"n_bits must be at most {per_part * dimension} for OPQ on these data, got {bits}")
+    rotation = faiss.OPQMatrix(dimension, parts, reduced)
+    if per_part == 4:
+        rotation.niter = 5
+        quantiser = faiss.ProductQuantizer(reduced, parts, per_part)
+        quantiser.cp.min_points_per_centroid = 1
+        quantiser.this.disown()  # the rotation frees it
+        rotation.pq = quantiser
+    return faiss.IndexPreTransform(rotation, faiss.IndexPQ(reduced, parts, per_part))
+
+
 def _asymmetric(context: Context, params: Params, seed: int) -> Outcome:
-    """The same codes searched by Hamming distance and with the margins of the query."""
+    """Search the same codes by Hamming distance and with the margins of the query."""
     problem = context.problem(params)
     model, _ = _fit(problem, params, seed)
     plain, weighted = [], []
@@ -217,7 +229,7 @@ def _asymmetric(context: Context, params: Params, seed: int) -> Outcome:
 def _unseen(context: Context, params: Params, seed: int) -> Outcome:
     """Train on some classes, search among others: precision on seen and on unseen classes."""
     problem = context.problem(params)
-    labels = np.concatenate([problem.y, problem.query_y])  # type: ignore[list-item]
+    labels = np.concatenate([problem.y, problem.query_y])
     X = np.concatenate([problem.X, problem.queries])
     n_queries = min(len(problem.queries), 1_000)
     protocol = UnseenClasses(n_queries=n_queries, k=params["k"], held_out=params["held_out"], seed=seed)

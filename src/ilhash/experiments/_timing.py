@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import time
@@ -59,7 +60,8 @@ def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
     times = []
     for bit in range(params["bits"]):
         own = rng.permutation(len(X))[: params["n_train"]]
-        times.append(_seconds(lambda own=own, bit=bit: peers.train_bit(X, labels, own, C=0.01, seed=bit, flow="scipy")))
+        train = functools.partial(peers.train_bit, X, labels, own, C=0.01, seed=bit, flow="scipy")
+        times.append(_seconds(train))
     return Outcome({"per_bit": float(np.median(times))})
 
 
@@ -100,4 +102,4 @@ def _machine_limit(count: int = 1_000) -> float:
     alone = _products(count)
     with joblib.parallel_config(backend="threading"):
         both = joblib.Parallel(n_jobs=2)(joblib.delayed(_products)(count) for _ in range(2))
-    return 2.0 * alone / max(both)
+    return float(2.0 * alone / max(both))

@@ -11,7 +11,20 @@ from numpy.typing import NDArray
 from ilhash.experiments._store import Results
 from ilhash.experiments._style import number
 
-__all__ = ["FAILS", "HOLDS", "PARTLY", "UNTESTED", "Claim", "Judged", "above", "all_of", "judge", "share_of", "untested"]
+__all__ = [
+    "FAILS",
+    "HOLDS",
+    "PARTLY",
+    "UNTESTED",
+    "Claim",
+    "Judged",
+    "above",
+    "all_of",
+    "judge",
+    "judged_by",
+    "mean",
+    "untested",
+]
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "partly", "does not hold here", "not tested at this scale"
 
@@ -69,11 +82,9 @@ def above(high: Values, low: Values, margin: float, names: tuple[str, str]) -> J
     return Judged(told, HOLDS if gap >= margin else PARTLY if gap > 0 else FAILS)
 
 
-def share_of(right: int, total: int, told: str) -> Judged:
-    """Judge by how many of several cases are right: all, more than half, or fewer."""
-    if total == 0:
-        return untested("nothing to compare")
-    return Judged(told, HOLDS if right == total else PARTLY if 2 * right > total else FAILS)
+def judged_by(told: str, holds: bool | np.bool_, partly: bool | np.bool_ = False) -> Judged:
+    """Judge by two conditions, the weaker one second."""
+    return Judged(told, HOLDS if holds else PARTLY if partly else FAILS)
 
 
 def all_of(parts: list[Judged]) -> Judged:

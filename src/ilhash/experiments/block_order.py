@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ilhash.experiments._build import ilh, over_seeds
@@ -19,13 +21,15 @@ LETTERS = {"ILHt": "t", "ILHi": "i", "ILHf": "f", "no letter": ""}
 
 def ordered(scale: Scale, part: str, letters: str, order: str) -> list[Cell]:
     """Return models over seeds; random is the standard order."""
-    more = {} if order == "random" else {"block_order": "fixed"}
+    more: dict[str, Any] = {} if order == "random" else {"block_order": "fixed"}
     seeds = scale.seeds if part == "images" else range(1)
     return [ilh(scale, part, seed, letters, **more) for seed in seeds]
 
 
 def _cells(scale: Scale) -> list[Cell]:
-    found = [cell for letters in LETTERS.values() for order in ORDERS for cell in ordered(scale, "images", letters, order)]
+    found = [
+        cell for letters in LETTERS.values() for order in ORDERS for cell in ordered(scale, "images", letters, order)
+    ]
     return found + [cell for order in ORDERS for cell in ordered(scale, "words", "t", order)]
 
 
@@ -33,7 +37,7 @@ def precisions(results: Results, part: str, letters: str, order: str) -> list[fl
     """Return precision with the most bits of the mechanisms, over seeds."""
     scale = results.scale
     cells = ordered(scale, part, letters, order)
-    return over_seeds(results, cells, scale.bits[-1], scale.data(part).k).tolist()
+    return [float(value) for value in over_seeds(results, cells, scale.bits[-1], scale.data(part).k)]
 
 
 def energies(results: Results, part: str, letters: str, order: str) -> list[float]:

@@ -106,7 +106,9 @@ def _pictures(results: Results) -> list[Picture]:
     panel.set(xlim=(0, 1.02), ylim=(0, None))
     bits = scale.bits[-1]
     best = {
-        name: fractions_of(scale, "images")[int(np.argmax(np.nan_to_num(precision_over(results, "images", name, bits).mean(axis=0))))]
+        name: fractions_of(scale, "images")[
+            int(np.argmax(np.nan_to_num(precision_over(results, "images", name, bits).mean(axis=0))))
+        ]
         for name in LETTERS
     }
     caption = (

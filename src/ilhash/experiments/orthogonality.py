@@ -100,8 +100,10 @@ def _pictures(results: Results) -> list[Picture]:
         title = results.scale.data(part).title
         codes, weights = measures(results, part, "codes"), measures(results, part, "weights")
         caption = (
-            f"ILHt on {title}: normalised dot products between bits, of their values on {outcome.numbers['n_points']:,} "
-            f"points and of their weights. The measure is the mean square off the diagonal, 0 when orthogonal. From b = "
+            f"ILHt on {title}: normalised dot products between bits, of their values on "
+            f"{outcome.numbers['n_points']:,} "
+            "points and of their weights. The measure is the mean square off the diagonal, 0 when orthogonal. "
+            "From b = "
             f"{results.scale.compared_bits[0]} to {results.scale.compared_bits[-1]}: codes {number(codes[0])} to "
             f"{number(codes[-1])}, weights {number(weights[0])} to {number(weights[-1])}; random vectors of these "
             f"dimensions {1 / dimension(outcome, 'codes'):.1e} and {1 / dimension(outcome, 'weights'):.1e}."

@@ -133,8 +133,7 @@ def _other_lines(results: Results, panel: Any, part: str) -> list[tuple[str, flo
     ]
     name = "KSHcut-ILHt"
     ends.append((name, band(panel, scale.coupled_grid, from_ilht, name, ls="--"), colour(name)))
-    lines = (("TPCA", "tPCA", {}, "-"), ("BaggedTPCA", "bagged tPCA", {"member_bits": 16}, "-"))
-    for method_name, label, own, style in (*lines, ("BaggedTPCA", "bagged tPCA, 1-bit", {"member_bits": 1}, ":")):
+    for method_name, label, own, style in _PCA_LINES:
         settings = {**own, "n_train": scale.n_train} if own else {}
         cells = nested(scale, part, method_name, **settings)[:1]
         values = independent_curves(results, cells, k)
@@ -142,6 +141,13 @@ def _other_lines(results: Results, panel: Any, part: str) -> list[tuple[str, flo
             end = band(panel, cells[0].params["at"], values, method_name, ls=style)
             ends.append((label, end, colour(method_name)))
     return ends
+
+
+_PCA_LINES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
+    ("TPCA", "tPCA", {}, "-"),
+    ("BaggedTPCA", "bagged tPCA", {"member_bits": 16}, "-"),
+    ("BaggedTPCA", "bagged tPCA, 1-bit", {"member_bits": 1}, ":"),
+)
 
 
 def _perturbation(results: Results, panel: Any) -> None:
@@ -166,8 +172,10 @@ def _pictures(results: Results) -> list[Picture]:
     for panel, part in zip(axes[0], PARTS, strict=True):
         _panel(results, panel, part)
     k = scale.images.k
-    ilht = [float(np.nanmean([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds])) for b in
-            (scale.bits[-1], scale.max_bits)]
+    ilht = [
+        float(np.nanmean([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds]))
+        for b in (scale.bits[-1], scale.max_bits)
+    ]
     caption = (
         f"Precision as bits are added. Thin lines: {ORDERS} random orders of the bits of one model; thick lines with "
         "bands: independent models (one standard deviation). KSHcut is trained from scratch at every b. "
