@@ -29,22 +29,21 @@ ul.data{padding-left:1.1rem;font-size:.92rem;margin:.4rem 0}
 .note{color:var(--faint);font-size:.9rem}
 figure{margin:1.4rem 0 2.2rem;padding:1.1rem;background:var(--card);border:1px solid var(--line);border-radius:10px}
 .plot{overflow-x:auto}
-.plot svg{display:block;width:100%;min-width:720px;height:auto}
-.plot svg.narrow{max-width:640px;min-width:420px}
+.plot svg{display:block;width:100%;min-width:min(720px,100%);height:auto}
 figcaption{font-size:.9rem;margin-top:.7rem}
 figcaption p{max-width:60rem;margin:.3rem 0}
 figcaption .paper{color:var(--faint)}
 table{border-collapse:collapse;width:100%;font-size:.88rem;line-height:1.45}
 th{text-align:left;font-weight:600;color:var(--faint);padding:.4rem .7rem;border-bottom:2px solid var(--line)}
 td{vertical-align:top;padding:.55rem .7rem;border-bottom:1px solid var(--line)}
-table.claims td.claim{width:27%;font-weight:550}
+table.claims td.claim{width:24%;font-weight:550}
 table.claims small{display:block;font-weight:400;color:var(--faint);margin-top:.15rem}
-table.claims td.rule{width:31%;color:var(--faint)}
+table.claims td.rule{width:27%;color:var(--faint)}
 table.claims td.measured{font-variant-numeric:tabular-nums}
 .verdict{display:inline-block;font-weight:650;border:1px solid currentColor;border-radius:99px;padding:.05rem .6rem;
 white-space:nowrap;font-size:.82rem}
 table.sessions td{font-size:.82rem;min-width:6rem}
-@media (max-width:760px){main{padding:1.5rem .9rem 3rem}figure{padding:.8rem .6rem}
+@media (max-width:760px){.plot svg{min-width:620px}main{padding:1.5rem .9rem 3rem}figure{padding:.8rem .6rem}
 table.claims thead{display:none}table.claims,table.claims tbody,table.claims tr,table.claims td{display:block}
 table.claims tr{border:1px solid var(--line);border-radius:8px;margin:0 0 .8rem;padding:.6rem .7rem;
 background:var(--card)}

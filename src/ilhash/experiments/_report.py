@@ -34,9 +34,11 @@ def write_report(results: Results, path: Path | None = None) -> Path:
         stored = sum(results.has(cell) for cell in cells)
         pictures = experiment.pictures(results) if stored else []
         missing = "" if stored == len(cells) else f"<p class=note>{stored} of {len(cells)} cells are computed.</p>"
+        shows = experiment.shows[0].upper() + experiment.shows[1:]
+        figures = "".join(_picture(picture, f"{experiment.name}-{i}") for i, picture in enumerate(pictures))
         body.append(
-            f"<section id={experiment.name}><h2>{escape(experiment.title)}</h2><p>{escape(experiment.shows)}.</p>"
-            f"{missing}{''.join(_picture(p, f'{experiment.name}-{i}') for i, p in enumerate(pictures))}</section>"
+            f"<section id={experiment.name}><h2>{escape(experiment.title)}</h2><p>{escape(shows)}.</p>"
+            f"{missing}{figures}</section>"
         )
     body.append(_environment(results))
     title = f"Independent Laplacian Hashing, reproduced ({results.scale.name} scale)"

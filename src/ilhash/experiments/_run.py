@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -67,6 +69,22 @@ def _work(pipe: Connection, scale_name: str, folder: Path) -> None:
             return
 
 
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let a process that starts meanwhile keep BLAS to one thread, whenever it loads it."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 class _Worker:
     """A process that computes one cell at a time."""
 
@@ -74,7 +92,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, scale_name, folder), daemon=True)
-        self.process.start()
+        with _one_thread_each():
+            self.process.start()
         theirs.close()
         self.cell: Cell | None = None
         self.used = 0.0

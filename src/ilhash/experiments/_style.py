@@ -191,7 +191,10 @@ def svg(figure: Any, name: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     # The page's own font, and a width that follows the page; identifiers must not meet those of other figures.
     text = re.sub(r"font: ([\d.]+)px '[^;]*;", r"font: \1px var(--font);", text)
-    text = re.sub(r'(<svg[^>]*?) width="([\d.]+)pt" height="[\d.]+pt"', r"\1", text, count=1)
+    widest = 108 * float(figure.get_figwidth())  # pixels: small figures must not have larger letters than large ones
+    text = re.sub(
+        r'(<svg[^>]*?) width="[\d.]+pt" height="[\d.]+pt"', rf'\1 style="max-width:{widest:.0f}px"', text, count=1
+    )
     text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", text)
     return text

@@ -103,7 +103,7 @@ def _of_bits(model: Any) -> dict[str, Any]:
             "distinct_functions": _n_distinct(model),
         }
     loss = getattr(model, "report_", {}).get("loss")
-    if loss:
+    if isinstance(loss, list):
         return {"loss": float(loss[-1]), "flipped_loss": model.report_.get("flipped_loss")}
     return {}
 

@@ -59,7 +59,9 @@ def _pictures(results: Results) -> list[Picture]:
             own = colour(name) if name in ("ILHt", "ILHi", "ILHf") else colour("LSH")
             panel.bar(x, middle, width=0.36, color=own, alpha=0.9 if order == "random" else 0.45, lw=0)
             panel.errorbar(x, middle, spread, color=colour("Euclidean"), lw=1.0, capsize=2)
-            panel.text(x, middle, f"{order}\n{number(middle)}", ha="center", va="bottom", fontsize=7, color=own)
+            panel.text(
+                x, middle + spread + 0.01, f"{order}\n{number(middle)}", ha="center", va="bottom", fontsize=7, color=own
+            )
         told.append(name)
     panel.set_xticks(range(len(told)), told)
     panel.grid(visible=False, axis="x")
