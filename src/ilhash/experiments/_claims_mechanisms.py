@@ -22,7 +22,7 @@ from ilhash.experiments._verdicts import (
 )
 from ilhash.experiments.block_order import energies, precisions
 from ilhash.experiments.diversity_mechanisms import coupled, mechanism
-from ilhash.experiments.feature_fraction import fractions_of, precision_over
+from ilhash.experiments.feature_fraction import encoding, fractions_of, precision_over
 from ilhash.experiments.precision_by_bits import nested
 from ilhash.experiments.training_set_size import all_alike, growing, single_bit
 from ilhash.experiments.training_sets import n_disjoint, sampling_curves
@@ -65,6 +65,8 @@ def _at_least_combined(results: Results) -> Judged:
 
 def _saturates(results: Results) -> Judged:
     sizes, bits = results.scale.sizes, results.scale.bits[-1]
+    if len(sizes) < 3:
+        return untested("too few sizes")
     parts = []
     for name in ("ILHi", "ILHt", "ILHf", "ILHitf", "KSHcut"):
         course = [mean(_values(results, name, bits, n)) for n in sizes]
@@ -197,8 +199,6 @@ def _all_d_like_ilhi(results: Results) -> Judged:
 
 
 def _query_time(results: Results) -> Judged:
-    from ilhash.experiments.feature_fraction import encoding
-
     scale = results.scale
     found = {f: results.read(encoding(scale, f)) for f in (0.25, 0.5, 1.0)}
     if any(one is None for one in found.values()):

@@ -4,8 +4,9 @@ A claim is judged by stored cells alone: *holds*, *partly*, *does not hold here*
 """
 
 from ilhash.experiments._claims_bits import CLAIMS as _OF_BITS
+from ilhash.experiments._claims_comparison import CLAIMS as _OF_COMPARISON
 from ilhash.experiments._claims_mechanisms import CLAIMS as _OF_MECHANISMS
 
 __all__ = ["CLAIMS"]
 
-CLAIMS = (*_OF_MECHANISMS, *_OF_BITS)
+CLAIMS = (*_OF_MECHANISMS, *_OF_BITS, *_OF_COMPARISON)
