@@ -12,4 +12,28 @@
     report      one self-contained HTML page               (_report)
 
 Experiments that need the same model share its cell: bits are independent, so one long ILHt serves every number of bits.
+``compare`` stands apart: a table of all methods on anybody's data.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ilhash.experiments._report import judge_all, write_report
+    from ilhash.experiments._reproduce import reproduce
+
+__all__ = ["judge_all", "reproduce", "write_report"]
+
+_HOMES = {"judge_all": "_report", "reproduce": "_reproduce", "write_report": "_report"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"ilhash.experiments.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'ilhash.experiments' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
