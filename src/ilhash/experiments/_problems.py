@@ -15,7 +15,7 @@ from ilhash import datasets
 from ilhash.evaluation import GivenQueries, Protocol, Relevance, by_label, by_neighbours, distance_histograms
 from ilhash.experiments._scales import Data, get_scale
 
-__all__ = ["Measured", "Problem", "ks_of", "load_problem", "missing_data", "prefix"]
+__all__ = ["Measured", "Problem", "ks_of", "load_problem", "missing_data", "prefix", "prepare"]
 
 SPLIT_SEED = 0  # of the draw of queries: one split for every method
 INFINITE = {"infinite digits": "digits", "infinite mnist": "mnist"}
@@ -141,6 +141,22 @@ def load_problem(scale_name: str, part: str, folder: Path) -> Problem:
     return Problem(X, y, queries, query_y, by_label(y, query_y), ks_of(data), data.k, protocol.hash)
 
 
+def prepare(data: Data, folder: Path) -> None:
+    """Make what workers will read, so that they need not all make it."""
+    if data.source in INFINITE:
+        _made(data, folder)
+    else:
+        datasets.load(data.source)  # what is computed from another dataset is kept by the loader
+
+
+def _made(data: Data, folder: Path) -> Path:
+    """Return the folder of deformed digits; it is made where it is not there."""
+    path = folder / f"{data.source.replace(' ', '-')}-{data.n_base}"
+    if not path.exists():
+        datasets.InfiniteDigits(INFINITE[data.source], part="train").write(path, data.n_base, n_threads=-1)
+    return path
+
+
 def _drawn(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.random.default_rng(SPLIT_SEED).permutation(rows)[:count]
 
@@ -150,13 +166,7 @@ def _infinite(data: Data, folder: Path) -> Problem:
     source = INFINITE[data.source]
     train = datasets.InfiniteDigits(source, part="train")
     held_apart = datasets.InfiniteDigits(source, part="test") if source == "mnist" else train
-    path = folder / f"{data.source.replace(' ', '-')}-{data.n_base}"
-    if not path.exists():
-        try:
-            train.write(path, data.n_base, n_threads=-1)
-        except (OSError, ValueError):
-            if not path.exists():  # another worker may have been faster
-                raise
+    path = _made(data, folder)
     X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy")
     start = 0 if held_apart is not train else data.n_base
     queries, query_y = held_apart.images(start, start + data.n_queries)

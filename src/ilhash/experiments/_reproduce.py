@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ilhash._parameters import check_count, check_positive
-from ilhash.experiments._problems import missing_data
+from ilhash.experiments._problems import missing_data, prepare
 from ilhash.experiments._registry import cells_of, chosen
 from ilhash.experiments._run import Progress, Summary, run_cells
 from ilhash.experiments._scales import get_scale
@@ -50,7 +50,11 @@ def reproduce(
     results = Results.create(Path(folder), size)
     begun, clock = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
     seconds = None if minutes is None else 60.0 * minutes
-    summary = run_cells(cells_of(wanted, size), results, jobs=jobs, seconds=seconds, progress=progress)
+    cells = cells_of(wanted, size)
+    (results.path / "data").mkdir(exist_ok=True)
+    for part in {str(cell.params["data"]) for cell in cells if not results.has(cell)}:
+        prepare(size.data(part), results.path / "data")
+    summary = run_cells(cells, results, jobs=jobs, seconds=seconds, progress=progress)
     if summary.computed:
         results.add_session(
             {

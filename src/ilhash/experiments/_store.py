@@ -14,7 +14,7 @@ import io
 import json
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Results:
 
     path: Path
     scale: Scale
+    _read: dict[str, Outcome] = field(default_factory=dict, repr=False, compare=False)  # stored cells never change
 
     @classmethod
     def create(cls, path: Path, scale: Scale) -> Results:
@@ -109,8 +110,13 @@ class Results:
 
     def read(self, cell: Cell) -> Outcome | None:
         """Return a stored cell, or None where it was not computed yet."""
-        if not self.has(cell):
-            return None
+        if cell.key not in self._read:
+            if not self.has(cell):
+                return None
+            self._read[cell.key] = self._from_files(cell)
+        return self._read[cell.key]
+
+    def _from_files(self, cell: Cell) -> Outcome:
         document = json.loads(self._file(cell, ".json").read_text(encoding="utf-8"))
         arrays: dict[str, Any] = {}
         if document["sha256"] is not None:

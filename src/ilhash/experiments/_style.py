@@ -195,6 +195,13 @@ def svg(figure: Any, name: str) -> str:
     text = re.sub(
         r'(<svg[^>]*?) width="[\d.]+pt" height="[\d.]+pt"', rf'\1 style="max-width:{widest:.0f}px"', text, count=1
     )
-    text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
+    seen: dict[str, int] = {}
+
+    def own(match: re.Match[str]) -> str:
+        # A colour bar repeats the identifiers of its gradient, with the same content.
+        seen[match[1]] = seen.get(match[1], 0) + 1
+        return f'id="{name}-{match[1]}"' if seen[match[1]] == 1 else f'id="{name}-{match[1]}-{seen[match[1]]}"'
+
+    text = re.sub(r'\bid="([^"]+)"', own, text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", text)
     return text
