@@ -52,44 +52,49 @@ def method(scale: Scale, part: str, seed: int, name: str, bits: int, at: list[in
 def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: int, measured: int) -> float:
     """Seconds on one core, from what was measured on two cores with AVX2; the run corrects it as it goes."""
     data = scale.data(part)
-    n_train = settings.get("n_train", scale.n_train)
-    n_train = scale.n_train if n_train == "auto" else n_train
-    kernel, private = settings.get("hash_function") == "kernel", settings.get("centers") == "private"
-    per_bit = {"images": 0.015 + 4e-6 * n_train, "digits": 0.06 + 2.5e-5 * n_train, "words": 0.05 + 7e-5 * n_train}[
-        part
-    ]
+    n_train = int(settings.get("n_train", scale.n_train))
+    centers = scale.n_centers / 500
+    private = settings.get("centers") == "private" or name == "PrivateKSHcut"
+    kernel = settings.get("hash_function") == "kernel" or private
+    if name in PER_BIT:
+        per_bit = PER_BIT[name] * (n_train / 5_000) ** 1.3 * (2.5 if part == "digits" else 1.0)
+    elif kernel:
+        per_bit = 0.03 + 1.5e-5 * n_train * centers
+    else:
+        per_bit = {"images": 0.008, "digits": 0.05, "words": 0.02}[part]
+        per_bit += {"images": 4e-6, "digits": 2.5e-5, "words": 3e-5}[part] * n_train
+    if "start" in settings:
+        per_bit += 0.03 if part == "images" else 0.18
+    encoding = data.n_base * bits * (4e-8 if part == "digits" else 2e-8)
     if kernel:
-        per_bit = 0.02 + 4e-5 * n_train * scale.n_centers / 500
-    training = bits * per_bit * SLOWNESS.get(name, 1.0)
-    encoding = data.n_base * (bits * 1.2e-7 * (6 if part == "digits" else 1) + (2e-5 if kernel else 0.0))
-    if (kernel and private) or name == "PrivateKSHcut":
-        encoding = data.n_base * bits * 1.1e-5 * scale.n_centers / 500
-    measuring = measured * data.n_base * data.n_queries * 1.5e-9
-    return float(0.02 + training + encoding + measuring)
+        encoding += data.n_base * centers * (4e-6 * bits if private else 1e-5)
+    measuring = measured * data.n_base * data.n_queries * 1e-9
+    return float(0.05 + bits * per_bit + encoding + measuring)
 
 
-# Training of a method in units of ILH's.
-SLOWNESS = {
-    "LSH": 0.01,
-    "Sign": 0.01,
-    "TPCA": 0.1,
-    "BaggedTPCA": 0.2,
-    "ITQ": 0.5,
-    "SH": 0.1,
-    "CCAITQ": 0.3,
-    "ClassifierCode": 0.3,
-    "KSHcut": 1.3,
-    "NeighbourKSHcut": 0.5,
-    "PrivateKSHcut": 1.3,
-    "KSH": 10.0,
-    "BRE": 10.0,
-    "MLH": 3.0,
-    "FastHash": 20.0,
-    "BA": 10.0,
-    "SPLH": 3.0,
-    "STH": 2.0,
-    "AGH": 0.5,
-    "SDH": 2.0,
+# Seconds of one core for a bit at N = 5,000 on 320 features.
+PER_BIT = {
+    "LSH": 0.0005,
+    "Sign": 0.0005,
+    "SH": 0.005,
+    "CCAITQ": 0.005,
+    "ITQ": 0.01,
+    "TPCA": 0.003,
+    "BaggedTPCA": 0.03,
+    "ClassifierCode": 0.01,
+    "SDH": 0.01,
+    "AGH": 0.02,
+    "OrthogonalProjection": 0.05,
+    "SPLH": 0.05,
+    "STH": 0.1,
+    "MLH": 0.1,
+    "KSH": 0.08,
+    "KSHcut": 0.12,
+    "NeighbourKSHcut": 0.15,
+    "PrivateKSHcut": 0.2,
+    "FastHash": 0.2,
+    "BA": 0.2,
+    "BRE": 0.25,
 }
 
 
