@@ -126,12 +126,13 @@ def load_problem(scale_name: str, part: str, folder: Path) -> Problem:
     protocol = Protocol(
         n_queries=data.n_queries,
         k=data.k,
+        n_train=data.n_base if data.n_base < len(loaded.X) - data.n_queries else None,
         seed=SPLIT_SEED,
         relevance="labels" if data.labelled else "neighbours",
         n_neighbours=None if data.labelled else data.k,
     )
     split = protocol.split(len(loaded.X))
-    base = split.base if len(split.base) <= data.n_base else np.sort(_drawn(split.base, data.n_base))
+    base = split.train  # of a reduced scale a part; what is not learned from is not searched either
     X, queries = loaded.X[base], loaded.X[split.queries]
     if not data.labelled:
         relevance = by_neighbours(X, queries, data.k)
@@ -155,10 +156,6 @@ def _made(data: Data, folder: Path) -> Path:
     if not path.exists():
         datasets.InfiniteDigits(INFINITE[data.source], part="train").write(path, data.n_base, n_threads=-1)
     return path
-
-
-def _drawn(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    return np.random.default_rng(SPLIT_SEED).permutation(rows)[:count]
 
 
 def _infinite(data: Data, folder: Path) -> Problem:

@@ -115,7 +115,7 @@ _SMOKE = Scale(
     n_seeds_digits=1,
     fractions=(0.02, 0.25, 0.5, 1.0),
     n_centers=50,
-    limit=20.0,
+    limit=60.0,
     held_out=3,
 )
 

@@ -39,7 +39,7 @@ def unseen(scale: Scale, name: str, seed: int) -> Cell:
         "data": "images",
         "method": method,
         "settings": settings,
-        "bits": scale.bits[-1] if scale.name != "paper" else 64,
+        "bits": min(64, scale.bits[-1]),
         "held_out": scale.held_out,
         "k": min(scale.images.k, 100),
     }
