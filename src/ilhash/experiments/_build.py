@@ -56,6 +56,8 @@ def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: in
     centers = scale.n_centers / 500
     private = settings.get("centers") == "private" or name == "PrivateKSHcut"
     kernel = settings.get("hash_function") == "kernel" or private
+    if name == "Mix":
+        return sum(_cost(scale, part, own, about, bits // 2, measured) for own, about in settings["parts"].items())
     if name in PER_BIT:
         per_bit = PER_BIT[name] * (n_train / 5_000) ** 1.3 * (2.5 if part == "digits" else 1.0)
     elif kernel:

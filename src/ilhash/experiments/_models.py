@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ilhash import ILH, methods
+from ilhash import ILH, Mix, methods
 from ilhash.affinity import EuclideanNeighbours
 from ilhash.diversity import seed_for
 from ilhash.functions import HashFunction, make_learner
@@ -74,8 +74,15 @@ def make_model(name: str, settings: Mapping[str, Any], n_bits: int, seed: int) -
 def fit_model(
     name: str, settings: Mapping[str, Any], n_bits: int, seed: int, X: NDArray[Any], y: NDArray[Any] | None
 ) -> Any:
-    """Train a model; ``start`` among the settings holds the settings of an ILH model to start from."""
+    """Train a model.
+
+    ``start`` among the settings holds the settings of an ILH model to start from; ``parts`` those of the families of a
+    mix, which share the bits equally.
+    """
     own = dict(settings)
+    if name == "Mix":
+        share = n_bits // len(own["parts"])
+        return Mix([make_model(part, about, share, seed) for part, about in own["parts"].items()]).fit(X, y)
     if "start" in own:
         own["start"] = ILH(n_bits=n_bits, random_state=seed, **own["start"]).fit(X, y)
     model = make_model(name, own, n_bits, seed)

@@ -24,6 +24,7 @@ _MODULES = (
     "unsupervised",
     "unseen_classes",
     "asymmetric_search",
+    "pruned_and_mixed",
 )
 
 

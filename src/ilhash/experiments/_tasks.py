@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash import HammingIndex, codes
+from ilhash import ILH, HammingIndex, codes, prune
+from ilhash.ensemble import HoldOut
 from ilhash.evaluation import UnseenClasses, by_label, code_dot_products, distance_histograms, weight_dot_products
 from ilhash.experiments import _timing
 from ilhash.experiments._cells import UNDEFINED, Cell, Outcome
@@ -226,6 +227,20 @@ def _asymmetric(context: Context, params: Params, seed: int) -> Outcome:
     return Outcome({"protocol": problem.protocol}, arrays)
 
 
+def _pruned(context: Context, params: Params, seed: int) -> Outcome:
+    """Choose bits from a pool on held-out training points; measure them beside the first bits of the same pool."""
+    problem = context.problem(params)
+    held_out = HoldOut(seed=seed)
+    pool = ILH(n_bits=params["pool"], random_state=seed, **params["settings"])
+    pool.fit(problem.X, held_out.labels(problem.y))
+    found = prune(pool, problem.X, problem.y, params["bits"], k=min(problem.k, 100), held_out=held_out)
+    scores = {}
+    for name, model in (("chosen", found.model), ("first", pool)):
+        base, queries = model.transform(problem.X), model.transform(problem.queries)
+        scores[name] = problem.measure(base, queries, params["at"]).precision[:, problem.at_k]
+    return Outcome({"protocol": problem.protocol, "chosen": found.chosen}, scores)
+
+
 def _unseen(context: Context, params: Params, seed: int) -> Outcome:
     """Train on some classes, search among others: precision on seen and on unseen classes."""
     problem = context.problem(params)
@@ -284,6 +299,7 @@ TASKS: dict[str, Callable[[Context, Params, int], Outcome]] = {
     "euclidean": _euclidean,
     "product_quantiser": _product_quantiser,
     "asymmetric": _asymmetric,
+    "pruned": _pruned,
     "unseen": _unseen,
     "training_time": _training_time,
     "assembled_time": _assembled_time,

@@ -18,6 +18,7 @@ __all__ = ["EXPERIMENT", "METHODS", "unseen"]
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "Euclidean": ("float", {}),
     "ILHt": ("ILH", {}),
+    "ILHt + ITQ": ("Mix", {}),
     "class, ECOC": ("ClassifierCode", {"code": "ecoc"}),
     "CCAITQ": ("CCAITQ", {}),
     "SDH": ("SDH", {}),
@@ -31,6 +32,8 @@ def unseen(scale: Scale, name: str, seed: int) -> Cell:
     """Return precision on seen and on unseen classes; the seed also draws the classes."""
     method, own = METHODS[name]
     settings = settings_of(scale) if method == "ILH" else dict(own)
+    if method == "Mix":
+        settings["parts"] = {"ILH": settings_of(scale), "ITQ": {"n_train": scale.n_train}}
     if method in ("ClassifierCode", "CCAITQ", "SDH", "ITQ"):
         settings["n_train"] = scale.n_train
     if method == "SDH":
