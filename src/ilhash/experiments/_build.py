@@ -56,6 +56,7 @@ def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: in
     centers = scale.n_centers / 500
     private = settings.get("centers") == "private" or name == "PrivateKSHcut"
     kernel = settings.get("hash_function") == "kernel" or private
+    private |= kernel and "f" in settings.get("diversity", "")  # other features are another basis
     if name == "Mix":
         return sum(_cost(scale, part, own, about, bits // 2, measured) for own, about in settings["parts"].items())
     if name in PER_BIT:

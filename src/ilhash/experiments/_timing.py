@@ -85,7 +85,7 @@ def speed_up(problem: Problem, params: Params, seed: int) -> Outcome:
         return _seconds(lambda: model.fit(problem.X, problem.y))
 
     train(2)
-    rounds = [(train(1), train(2), _machine_limit()) for _ in range(params["rounds"])]
+    rounds = [(train(1), train(2), _machine_limit(params["products"])) for _ in range(params["rounds"])]
     one, two, limit = (float(value) for value in np.median(np.array(rounds), axis=0))
     ratio = float(np.median([a / b for a, b, _ in rounds]))
     return Outcome({"one": one, "two": two, "speed_up": ratio, "machine": limit})
@@ -97,7 +97,7 @@ def _products(count: int) -> float:
         return _seconds(lambda: [block.T @ block for _ in range(count)])
 
 
-def _machine_limit(count: int = 1_000) -> float:
+def _machine_limit(count: int) -> float:
     """How much two cores get done in the time of one where they share nothing, not even memory."""
     alone = _products(count)
     with joblib.parallel_config(backend="threading"):

@@ -49,7 +49,14 @@ def training(scale: Scale, name: str, bits: int) -> Cell:
 def speed_up(scale: Scale) -> Cell:
     """Return the cell that sets two workers beside one."""
     settings = settings_of(scale, n_train=scale.sizes[-1], sampling="random")
-    params = {"data": "images", "settings": settings, "bits": scale.bits[-1], "rounds": 3}
+    rounds, products = (3, 1_000) if scale.n_train >= 1_000 else (1, 50)
+    params = {
+        "data": "images",
+        "settings": settings,
+        "bits": scale.bits[-1],
+        "rounds": rounds,
+        "products": products,
+    }
     return Cell("speed_up", params, 0, cost=5 * scale.bits[-1] * (0.02 + 4e-6 * scale.sizes[-1]), alone=True)
 
 
