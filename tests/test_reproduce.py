@@ -107,6 +107,22 @@ def test_nothing_stored_nothing_judged(tmp_path):
     write_report(empty)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_a_run_can_be_judged_and_drawn(smoke, tmp_path, seed):
+    """The page can be written while cells are missing, any of them."""
+    some = Results.create(tmp_path / "some", SMOKE)
+    rng, share = np.random.default_rng(seed), (0.3, 0.7, 0.97)[seed]
+    for cell in cells_of(list(experiments().values()), SMOKE):
+        if rng.random() < share:
+            some.write(cell, smoke.read(cell))
+    verdict = {claim.name: one.verdict for claim, one in judge_all(some)}
+    whole = {claim.name: one.verdict for claim, one in judge_all(smoke)}
+    assert verdicts.UNTESTED in verdict.values()
+    assert all(one in (whole[name], verdicts.UNTESTED) for name, one in verdict.items())
+    for experiment in experiments().values():
+        assert all(picture.caption and picture.paper for picture in experiment.pictures(some))
+
+
 # -------------------------------------------------------------------------------------------- the page
 
 
@@ -313,5 +329,6 @@ def test_verdicts():
     assert verdicts.above(high, low, 0.2, ("a", "b")).verdict == verdicts.PARTLY
     assert verdicts.above(low, high, 0.0, ("a", "b")).verdict == verdicts.FAILS
     parts = [verdicts.Judged("x", verdicts.HOLDS), verdicts.Judged("y", verdicts.FAILS), verdicts.untested("z")]
-    assert verdicts.all_of(parts) == verdicts.Judged("x; y", verdicts.PARTLY)
-    assert verdicts.all_of(parts[2:]).verdict == verdicts.UNTESTED
+    assert verdicts.all_of(parts[:2]) == verdicts.Judged("x; y", verdicts.PARTLY)
+    assert verdicts.all_of(parts[:1]).verdict == verdicts.HOLDS
+    assert verdicts.all_of(parts).verdict == verdicts.UNTESTED

@@ -75,10 +75,14 @@ def _compute(names: list[str], output: Path, scale: str, jobs: int, minutes: flo
 
     figure_class()  # before hours of computing, not after
     command = " ".join(["ilhash", *sys.argv[1:]])
-    with _Bar() as moved:
-        results, summary = run(
-            names, scale=scale, folder=output, jobs=jobs, minutes=minutes, command=command, progress=moved
-        )
+    try:
+        with _Bar() as moved:
+            results, summary = run(
+                names, scale=scale, folder=output, jobs=jobs, minutes=minutes, command=command, progress=moved
+            )
+    except KeyboardInterrupt:
+        errors.print("stopped; what had finished is stored, and the same command goes on from there")
+        raise typer.Exit(130) from None
     for verdict, count in _tally(judge_all(results)).items():
         say.print(f"{count:4} {verdict}", highlight=False)
     _say_where(write_report(results))

@@ -11,7 +11,7 @@ from ilhash.experiments._cells import Cell, Outcome
 from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
 
-__all__ = ["at_bits", "curve", "ilh", "method", "over_seeds", "settings_of", "standard_bits"]
+__all__ = ["at_bits", "curve", "ilh", "mean_of", "method", "over_seeds", "settings_of", "standard_bits"]
 
 SINGLES = 16
 
@@ -113,6 +113,13 @@ def at_bits(results: Results, cell: Cell, bits: int, k: int) -> float:
     if outcome is None or not outcome.done or bits not in cell.params["at"]:
         return float("nan")
     return float(curve(cell, outcome, k)[list(cell.params["at"]).index(bits)])
+
+
+def mean_of(values: Any) -> float:
+    """Return the mean of what is there; NaN where nothing is."""
+    table = np.asarray(values, dtype=np.float64)
+    seen = table[~np.isnan(table)]
+    return float(seen.mean()) if len(seen) else float("nan")
 
 
 def over_seeds(results: Results, cells: list[Cell], bits: int, k: int) -> NDArray[np.float64]:

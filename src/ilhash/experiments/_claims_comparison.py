@@ -7,9 +7,9 @@ import numpy as np
 from ilhash.experiments._store import Results
 from ilhash.experiments._style import number
 from ilhash.experiments._verdicts import Claim, Judged, above, all_of, judged_by, untested
-from ilhash.experiments.all_methods import ranking
+from ilhash.experiments.all_methods import missing, ranking
 from ilhash.experiments.runtime import growth, speed_up, training
-from ilhash.experiments.unsupervised import scores
+from ilhash.experiments.unsupervised import COMPARED, scores, unlabelled
 
 __all__ = ["CLAIMS"]
 
@@ -41,8 +41,8 @@ def _against(
     parts = []
     for part in PARTS if page == "linear" else ("images",):
         ranked = ranking(results, page, part, bits)
-        if "ILHt" not in ranked:
-            continue
+        if "ILHt" not in ranked or any(rivals is None or name in rivals for name in missing(results, page, part, bits)):
+            return untested("cells are missing")
         others = {
             n: s for n, s in ranked.items() if n != "ILHt" and n != "Euclidean" and (rivals is None or n in rivals)
         }
@@ -99,7 +99,7 @@ def _still_above_lsh(results: Results) -> Judged:
 def _best_without_labels(results: Results) -> Judged:
     bits = results.scale.compared_bits[-1]
     found = scores(results, bits)
-    if "ILHt" not in found:
+    if not all(results.has(unlabelled(results.scale, name, bits)) for name in COMPARED):
         return untested("cells are missing")
     first = next(iter(found))
     told = f"b={bits}: ILHt {number(found['ILHt'])}, best of all {first} {number(found[first])}"

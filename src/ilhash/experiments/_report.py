@@ -113,7 +113,11 @@ def _environment(results: Results) -> str:
 
 def _session(session: dict[str, Any]) -> str:
     about = ", ".join(f"{name} {value}" for name, value in session["environment"].items())
+    if session["computed"] is None:
+        how = "<td colspan=2>cut short</td>"
+    else:
+        how = f"<td>{session['computed']}</td><td>{session['seconds']:.0f}</td>"
     return (
         f"<tr><td>{escape(session['begun'])}</td><td><code>{escape(session['command'])}</code></td>"
-        f"<td>{session['computed']}</td><td>{session['seconds']:.0f}</td><td>{escape(about)}</td></tr>"
+        f"{how}<td>{escape(about)}</td></tr>"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from ilhash.experiments._problems import missing_data, prepare
 from ilhash.experiments._registry import cells_of, chosen
 from ilhash.experiments._run import Progress, Summary, run_cells
 from ilhash.experiments._scales import get_scale
-from ilhash.experiments._store import Results, environment
+from ilhash.experiments._store import Results
 
 __all__ = ["reproduce"]
 
@@ -48,21 +46,13 @@ def reproduce(
         if problem:
             raise FileNotFoundError(problem)
     results = Results.create(Path(folder), size)
-    begun, clock = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
     seconds = None if minutes is None else 60.0 * minutes
     cells = cells_of(wanted, size)
-    (results.path / "data").mkdir(exist_ok=True)
-    for part in {str(cell.params["data"]) for cell in cells if not results.has(cell)}:
-        prepare(size.data(part), results.path / "data")
-    summary = run_cells(cells, results, jobs=jobs, seconds=seconds, progress=progress)
-    if summary.computed:
-        results.add_session(
-            {
-                "begun": begun.strftime("%Y-%m-%d %H:%M"),
-                "command": command,
-                "computed": summary.computed,
-                "seconds": round(time.monotonic() - clock, 1),
-                "environment": environment(),
-            }
-        )
-    return results, summary
+    pending = [cell for cell in cells if not results.has(cell)]
+    if not pending:
+        return results, Summary()
+    with results.session(command):
+        (results.path / "data").mkdir(exist_ok=True)
+        for part in {str(cell.params["data"]) for cell in pending}:
+            prepare(size.data(part), results.path / "data")
+        return results, run_cells(cells, results, jobs=jobs, seconds=seconds, progress=progress)

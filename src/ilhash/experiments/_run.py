@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ def _work(pipe: Connection, scale_name: str, folder: Path) -> None:
     """Compute what comes through the pipe until it is closed."""
     from ilhash.experiments._tasks import Context, compute
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that stores; it ends this one
     context = Context(scale_name, folder)
     while True:
         try:

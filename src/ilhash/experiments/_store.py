@@ -14,7 +14,11 @@ import io
 import json
 import platform
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +134,22 @@ class Results:
                 arrays = {name: archive[name] for name in archive.files}
         return Outcome(document["numbers"], arrays, document["status"], document["reason"], document["seconds"])
 
-    def add_session(self, session: dict[str, Any]) -> None:
-        """Remember how a part of the cells was computed."""
-        _write_json(self.path / "sessions.json", [*self.sessions(), session])
+    @contextmanager
+    def session(self, command: str) -> Iterator[None]:
+        """Remember when, how and where the cells meanwhile were computed; also of a session that is cut short."""
+        begun, clock, before = datetime.now(timezone.utc), time.monotonic(), self._n_stored()
+        earlier = self.sessions()
+        about: dict[str, Any] = {"begun": begun.strftime("%Y-%m-%d %H:%M"), "command": command}
+        about |= {"computed": None, "seconds": None, "environment": environment()}
+        _write_json(self.path / "sessions.json", [*earlier, about])
+        try:
+            yield
+        finally:
+            about |= {"computed": self._n_stored() - before, "seconds": round(time.monotonic() - clock, 1)}
+            _write_json(self.path / "sessions.json", [*earlier, about])
+
+    def _n_stored(self) -> int:
+        return sum(1 for _ in (self.path / "cells").glob("*.json"))
 
     def sessions(self) -> list[dict[str, Any]]:
         """Return the sessions so far."""

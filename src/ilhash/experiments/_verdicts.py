@@ -88,10 +88,9 @@ def judged_by(told: str, holds: bool | np.bool_, partly: bool | np.bool_ = False
 
 
 def all_of(parts: list[Judged]) -> Judged:
-    """Judge several at once: holds if all hold, fails if all fail, else partly; untested ones do not count."""
-    tested = [part for part in parts if part.verdict != UNTESTED and "n/a" not in part.measured]
-    if not tested:
+    """Judge several at once: holds if all hold, fails if all fail, else partly; untested if any could not be judged."""
+    if not parts or any(part.verdict == UNTESTED or "n/a" in part.measured for part in parts):
         return untested("cells are missing")
-    told = "; ".join(part.measured for part in tested)
-    verdicts = {part.verdict for part in tested}
+    told = "; ".join(part.measured for part in parts)
+    verdicts = {part.verdict for part in parts}
     return Judged(told, verdicts.pop() if len(verdicts) == 1 else PARTLY)

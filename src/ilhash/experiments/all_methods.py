@@ -19,7 +19,17 @@ from ilhash.experiments._store import Results
 from ilhash.experiments._style import FAINT, Picture, colour, label_ends, new_figure, number
 from ilhash.experiments.compare import REFERENCE, TABLES, Entry
 
-__all__ = ["EXPERIMENT", "curves_of", "draw_comparison", "entrant", "entrants", "euclidean", "opq", "ranking"]
+__all__ = [
+    "EXPERIMENT",
+    "curves_of",
+    "draw_comparison",
+    "entrant",
+    "entrants",
+    "euclidean",
+    "missing",
+    "opq",
+    "ranking",
+]
 
 PARTS = ("images", "digits")
 # In the paper's figure beside linear functions; their functions are their own.
@@ -122,6 +132,12 @@ def ranking(results: Results, page: str, part: str, bits: int) -> dict[str, floa
     found = {name: curves_of(results, cell, bits) for name, cell in _competitors(results, page, part, bits).items()}
     scores = {name: float(one[0][column]) for name, one in found.items() if not isinstance(one, str)}
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
+
+
+def missing(results: Results, page: str, part: str, bits: int) -> list[str]:
+    """Return the methods that were not computed yet."""
+    cells = _competitors(results, page, part, bits)
+    return [name for name, cell in cells.items() if not results.has(cell)]
 
 
 def _column(results: Results, part: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.experiments._build import at_bits, curve, ilh, method, over_seeds, settings_of, standard_bits
+from ilhash.experiments._build import at_bits, curve, ilh, mean_of, method, over_seeds, settings_of, standard_bits
 from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
@@ -173,14 +173,14 @@ def _pictures(results: Results) -> list[Picture]:
         _panel(results, panel, part)
     k = scale.images.k
     ilht = [
-        float(np.nanmean([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds]))
+        mean_of(([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds]))
         for b in (scale.bits[-1], scale.max_bits)
     ]
     caption = (
         f"Precision as bits are added. Thin lines: {ORDERS} random orders of the bits of one model; thick lines with "
         "bands: independent models (one standard deviation). KSHcut is trained from scratch at every b. "
         f"{scale.images.title}: ILHt {number(ilht[0])} at {scale.bits[-1]} bits, {number(ilht[1])} at "
-        f"{scale.max_bits}; KSHcut {number(float(np.nanmean(coupled_curves(results, 'images')[:, -1])))} at "
+        f"{scale.max_bits}; KSHcut {number(mean_of((coupled_curves(results, 'images')[:, -1])))} at "
         f"{scale.coupled_grid[-1]}."
     )
     paper = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.experiments._build import ilh, method, over_seeds, settings_of
+from ilhash.experiments._build import ilh, mean_of, method, over_seeds, settings_of
 from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
@@ -67,8 +67,9 @@ def _pictures(results: Results) -> list[Picture]:
     panel.set(xlabel="number of bits b", ylabel=f"precision@{k}")
     label_ends(panel, ends)
     told = ", ".join(
-        f"{number(float(a))} against {number(float(b))} at {bits}"
-        for a, b, bits in zip(best.mean(axis=0), first.mean(axis=0), at, strict=True)
+        f"{number(mean_of(best[:, place]))} against {number(mean_of(first[:, place]))} at {bits}"
+        for place, bits in enumerate(at)
+        if len(best)
     )
     caption = (
         f"{scale.images.title}. Bits chosen greedily from a pool of {scale.max_bits} ILHt bits on held-out "
