@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.experiments._build import at_bits, ilh, over_seeds, standard_bits
+from ilhash.experiments._cells import Cell
 from ilhash.experiments._store import Results
 from ilhash.experiments._style import number
 from ilhash.experiments._verdicts import Claim, Judged, all_of, judged_by, mean, untested
@@ -28,9 +29,14 @@ PARTS = ("images", "digits")
 
 
 def _ilht(results: Results, part: str) -> Values:
-    """Return precision (seeds, standard bits) of ILHt."""
+    """Return precision (seeds, standard bits) of ILHt; empty where a seed is missing."""
     scale = results.scale
-    return independent_curves(results, [ilh(scale, part, seed) for seed in scale.seeds_of(part)], scale.data(part).k)
+    return _complete(results, [ilh(scale, part, seed) for seed in scale.seeds_of(part)], scale.data(part).k)
+
+
+def _complete(results: Results, cells: list[Cell], k: int) -> Values:
+    curves = independent_curves(results, cells, k)
+    return curves if len(curves) == len(cells) else curves[:0]
 
 
 def _monotone(results: Results) -> Judged:
@@ -39,7 +45,7 @@ def _monotone(results: Results) -> Judged:
     for part in PARTS:
         curves = _ilht(results, part)
         if not len(curves):
-            continue
+            return untested("cells are missing")
         course = curves.mean(axis=0)
         falls = -float(np.minimum(np.diff(course), 0).min())
         before = at.index(scale.compared_bits[-1])
@@ -57,7 +63,7 @@ def _variance_falls(results: Results) -> Judged:
     for part in PARTS:
         outcome = results.read(orders(scale, part, "ILH"))
         if outcome is None:
-            continue
+            return untested("cells are missing")
         spread = outcome.arrays["precision"].std(axis=0)
         early, late = scale.grid.index(8), len(scale.grid) - 3
         told = (
@@ -76,7 +82,7 @@ def _flat_kshcut(results: Results) -> Judged:
     for part in PARTS:
         coupled, free = coupled_curves(results, part), _ilht(results, part)
         if not len(free):
-            continue
+            return untested("cells are missing")
         at = standard_bits(scale)
         gain = mean(coupled[:, -1]) - mean(coupled[:, grid.index(first)])
         own = mean(free[:, at.index(grid[-1])]) - mean(free[:, at.index(first)])
@@ -106,10 +112,10 @@ def _larger_variance(results: Results) -> Judged:
 def _lsh_low(results: Results) -> Judged:
     scale, parts = results.scale, []
     for part in PARTS:
-        course = independent_curves(results, nested(scale, part, "LSH"), scale.data(part).k)
+        course = _complete(results, nested(scale, part, "LSH"), scale.data(part).k)
         free = _ilht(results, part)
         if not len(course) or not len(free):
-            continue
+            return untested("cells are missing")
         own = course.mean(axis=0)
         falls = -float(np.minimum(np.diff(own), 0).min())
         top = mean(free[:, -1])
@@ -132,7 +138,7 @@ def _tpca_peaks(results: Results) -> Judged:
     for part in PARTS:
         found = _tpca(results, part)
         if found is None:
-            continue
+            return untested("cells are missing")
         at, course = found
         peak = at[int(np.argmax(course))]
         told = (
@@ -156,7 +162,7 @@ def _bagging_rises(results: Results) -> Judged:
     for part in PARTS:
         course, free = _bagged(results, part, 16), _ilht(results, part)
         if course is None or not len(free):
-            continue
+            return untested("cells are missing")
         first, last, top = float(course[at.index(16)]), float(course[-1]), mean(free[:, -1])
         told = f"{scale.data(part).title}: {number(first)} at 16 bits, {number(last)} at {at[-1]}, ILHt {number(top)}"
         parts.append(judged_by(told, last > first and last < top - 0.05, last < top - 0.05))
@@ -168,7 +174,7 @@ def _single_members(results: Results) -> Judged:
     for part in PARTS:
         course = _bagged(results, part, 1)
         if course is None:
-            continue
+            return untested("cells are missing")
         told = (
             f"{scale.data(part).title}: {number(float(course[0]))} with 1 bit, {number(float(course[-1]))} "
             f"with {scale.max_bits}"
@@ -213,7 +219,7 @@ def _not_orthogonal(results: Results) -> Judged:
     for part in PARTS:
         outcome = results.read(dot_products(scale, part))
         if outcome is None:
-            continue
+            return untested("cells are missing")
         for kind in ("codes", "weights"):
             value, random = measures(results, part, kind)[-1], 1.0 / dimension(outcome, kind)
             told = f"{scale.data(part).title}, {kind}: mean square {number(value, 4)}, random {random:.1e}"
@@ -226,7 +232,7 @@ def _weights_tend(results: Results) -> Judged:
     for part in PARTS:
         course = measures(results, part, "weights")
         if not course:
-            continue
+            return untested("cells are missing")
         told = f"{scale.data(part).title}: " + ", ".join(
             f"{number(value, 4)} at {bits} bits" for value, bits in zip(course, scale.compared_bits, strict=True)
         )

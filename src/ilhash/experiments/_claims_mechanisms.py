@@ -80,7 +80,7 @@ def _nearly_maximal(results: Results) -> Judged:
     scale = results.scale
     bits = scale.bits[-1]
     course = {n: mean(_values(results, "ILHt", bits, n)) for n in scale.sizes}
-    own, best = course[scale.n_train], max(course.values())
+    own, best = course[scale.n_train], float(np.max(list(course.values())))
     told = f"N={scale.n_train:,}: {number(own)}, best of all N: {number(best)}"
     return judged_by(told, own >= 0.97 * best, own >= 0.93 * best)
 
@@ -89,7 +89,7 @@ def _diversity_goes(results: Results) -> Judged:
     scale = results.scale
     bits, k = scale.bits[-1], scale.images.k
     course = {n: mean(over_seeds(results, growing(scale, n), bits, k)) for n in scale.wide_sizes}
-    last, best = course[scale.wide_sizes[-1]], max(course.values())
+    last, best = course[scale.wide_sizes[-1]], float(np.max(list(course.values())))
     nothing = mean(over_seeds(results, all_alike(scale, "fixed"), bits, k))
     one = single_bit(results)
     told = (

@@ -97,7 +97,7 @@ def _pictures(results: Results) -> list[Picture]:
         for column in range(len(names)):  # after the row has its common limits
             label_ends(axes[row, column], axes[row, column].ends, size=7, gap=0.085)
     bits, n = scale.bits[-1], scale.n_train
-    at = {name: mean_of((_values(results, name, "linear", bits)[:, scale.sizes.index(n)])) for name in names}
+    at = {name: mean_of(_values(results, name, "linear", bits)[:, scale.sizes.index(n)]) for name in names}
     told = ", ".join(f"{name} {number(at[name])}" for name in names)
     caption = (
         f"Precision@{scale.images.k} on {scale.images.title} against the training points of each bit; columns are "

@@ -173,14 +173,14 @@ def _pictures(results: Results) -> list[Picture]:
         _panel(results, panel, part)
     k = scale.images.k
     ilht = [
-        mean_of(([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds]))
+        mean_of([at_bits(results, ilh(scale, "images", s), b, k) for s in scale.seeds])
         for b in (scale.bits[-1], scale.max_bits)
     ]
     caption = (
         f"Precision as bits are added. Thin lines: {ORDERS} random orders of the bits of one model; thick lines with "
         "bands: independent models (one standard deviation). KSHcut is trained from scratch at every b. "
         f"{scale.images.title}: ILHt {number(ilht[0])} at {scale.bits[-1]} bits, {number(ilht[1])} at "
-        f"{scale.max_bits}; KSHcut {number(mean_of((coupled_curves(results, 'images')[:, -1])))} at "
+        f"{scale.max_bits}; KSHcut {number(mean_of(coupled_curves(results, 'images')[:, -1]))} at "
         f"{scale.coupled_grid[-1]}."
     )
     paper = (

@@ -37,8 +37,8 @@ def _cells(scale: Scale) -> list[Cell]:
 def single_bit(results: Results) -> float:
     """Return the mean precision of the first single bits of ILHt."""
     found = [results.read(ilh(results.scale, "images", seed)) for seed in results.scale.seeds]
-    singles = [one.arrays["singles"].mean() for one in found if one is not None]
-    return float(np.mean(singles)) if singles else float("nan")
+    singles = [float("nan") if one is None else float(one.arrays["singles"].mean()) for one in found]
+    return float(np.mean(singles))
 
 
 def _pictures(results: Results) -> list[Picture]:
