@@ -70,7 +70,7 @@ def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: in
         per_bit += 0.03 if part == "images" else 0.18
     encoding = data.n_base * bits * (4e-8 if part == "digits" else 2e-8)
     if kernel:
-        encoding += data.n_base * centers * (4e-6 * bits if private else 1e-5)
+        encoding += data.n_base * centers * (7e-6 * bits if private else 1e-5)
     measuring = measured * data.n_base * data.n_queries * 1e-9
     return float(0.05 + bits * per_bit + encoding + measuring)
 
