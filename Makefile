@@ -51,7 +51,7 @@ demo: $(READY)
 test: lint test-core test-python test-wheel
 
 test-all: lint test-core
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 	$(MAKE) test-wheel
 
 lint: $(READY)
@@ -78,8 +78,9 @@ $(SANITIZED)/test_cut: $(addprefix $(SANITIZED)/,tests/test_cut.o cut.o)
 test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan $(SANITIZED)/test_trees $(SANITIZED)/test_cut
 	for level in $(LEVELS); do for test in $^; do ILHASH_SIMD=$$level $$test || exit 1; done; done
 
+# Files of tests are spread over two processes; a file's tests stay together, because they share what they start.
 test-python: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # What a user gets: the wheel, installed where nothing of ours is, running the demo.
 test-wheel: $(READY)
