@@ -75,8 +75,11 @@ $(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o bo
 $(SANITIZED)/test_cut: $(addprefix $(SANITIZED)/,tests/test_cut.o cut.o)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-test-core: $(SANITIZED)/test_core $(SANITIZED)/test_scan $(SANITIZED)/test_trees $(SANITIZED)/test_cut
-	for level in $(LEVELS); do for test in $^; do ILHASH_SIMD=$$level $$test || exit 1; done; done
+CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut)
+
+test-core:
+	$(MAKE) --jobs=2 $(CORE_TESTS)
+	for level in $(LEVELS); do for test in $(CORE_TESTS); do ILHASH_SIMD=$$level $$test || exit 1; done; done
 
 # Files of tests are spread over two processes; a file's tests stay together, because they share what they start.
 test-python: $(READY)

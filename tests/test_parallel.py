@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
@@ -26,11 +27,17 @@ def contents(model):
     return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes, each with a nanny that starts it again when it dies."""
+@contextmanager
+def two_workers():
+    """Give a client of two worker processes, each with a nanny that starts it again when it dies."""
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def client():
+    with two_workers() as connected:
         yield connected
 
 
@@ -223,38 +230,26 @@ def worker_processes(client):
     return [process for process in found if isinstance(process, int)]
 
 
-def wait_for_workers(client, dead, n=2):
-    """Wait until the killed ones are known to be gone, and others are there."""
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        now = worker_processes(client)
-        if len(now) == n and not set(now) & set(dead):
-            return
-        time.sleep(0.1)
-    raise TimeoutError("workers did not come back")
-
-
-def killed_under_nannies(client, digits, times):
+def killed_under_nannies(digits, times):
     X, y = digits
     wanted = contents(ILH(**{**SMALL, "n_bits": 60}).fit(X, y))
     rng = np.random.default_rng(0)
     for turn in range(times):
-        victims = worker_processes(client)[
-            : 1 + turn % 2
-        ]  # one of them, then all: what was scattered is lost with them
-        assert fitted_while_killing(client, digits, rng, victims) == wanted
-        wait_for_workers(client, victims)
+        # A cluster for each: dask's local one does not always start a killed worker again.
+        with two_workers() as client:
+            victims = worker_processes(client)[: 1 + turn % 2]  # one, then all: what was scattered is lost with them
+            assert fitted_while_killing(client, digits, rng, victims) == wanted
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
-def test_a_killed_dask_worker_loses_nothing(client, digits):
-    killed_under_nannies(client, digits, 2)
+def test_a_killed_dask_worker_loses_nothing(digits):
+    killed_under_nannies(digits, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
-def test_dask_workers_killed_twenty_times_lose_nothing(client, digits):
-    killed_under_nannies(client, digits, 20)
+def test_dask_workers_killed_twenty_times_lose_nothing(digits):
+    killed_under_nannies(digits, 20)
 
 
 @pytest.mark.slow
