@@ -92,7 +92,11 @@ def _print(found: Comparison) -> None:
         f"N = {settings.n_train:,}, precision@{settings.k}, seed {settings.seed}, one thread; protocol "
         f"{found.protocol_hash}"
     )
-    tell("x ILHt: seconds of training in units of ILHt's; then trained on as many points as ILHt sees in all its bits")
+    seen = " and ".join(f"{min(bits * settings.n_train, found.n_base):,}" for bits in settings.bits)
+    tell(
+        f"x ILHt: seconds of training in units of ILHt's; last two columns: trained on as many points as ILHt sees in all "
+        f"its bits, {seen}"
+    )
     for kind in dict.fromkeys(row.table for row in found.rows):
         for bits in settings.bits:
             plain.print(_table(found, kind, bits))
@@ -109,7 +113,7 @@ def _table(found: Comparison, kind: str, bits: int) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("method", "labels"):
         table.add_column(name, no_wrap=True)
-    for name in ("prec.", "mAP", "sec.", "x ILHt", "points", "prec.", "sec."):
+    for name in ("prec.", "mAP", "sec.", "x ILHt", "prec.", "sec."):
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.best_first(kind, bits):
         table.add_row(_name(row), "yes" if row.supervised else "no", *_numbers(row))
@@ -122,7 +126,7 @@ def _name(row: Row) -> str:
 
 def _numbers(row: Row) -> list[str]:
     if row.precision is None:
-        return ["-"] * 7
+        return ["-"] * 6
 
     def shown(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form).removeprefix("0") or "0"
@@ -132,7 +136,6 @@ def _numbers(row: Row) -> list[str]:
         shown(row.map, ".3f"),
         shown(row.seconds, ".2f"),
         shown(row.ratio, ".2f"),
-        shown(row.n_all, ","),
         shown(row.precision_all, ".3f"),
         shown(row.seconds_all, ".2f"),
     ]
