@@ -94,8 +94,8 @@ def _print(found: Comparison) -> None:
     )
     seen = " and ".join(f"{min(bits * settings.n_train, found.n_base):,}" for bits in settings.bits)
     tell(
-        f"x ILHt: seconds of training in units of ILHt's; last two columns: trained on as many points as ILHt sees in all "
-        f"its bits, {seen}"
+        "x ILHt: seconds of training in units of ILHt's; last two columns: trained on as many points as ILHt sees in "
+        f"all its bits, {seen}"
     )
     for kind in dict.fromkeys(row.table for row in found.rows):
         for bits in settings.bits:
