@@ -136,3 +136,9 @@ def test_other_models_are_refused(digits):
     trained = ILH(**SMALL, n_bits=2).fit(*digits)
     with pytest.raises(ValueError, match="model must be untrained, or trained on this X with the same points held out"):
         grow(trained, *digits)
+
+
+def test_what_every_bit_warns_of_is_said_once(digits):
+    with pytest.warns(UserWarning, match="too few points") as told:
+        grow(ILH(n_similar=150, n_train=300), *digits, max_bits=6, step=1)
+    assert len(told) == 1

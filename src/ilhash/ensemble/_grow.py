@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,20 +123,34 @@ def grow(
     known = read_labels(y, len(as_matrix(X)), model.unlabeled)
     labels, (validation, *_) = held_out.labels(known), held_out.validation_sets(known)
     precision = PrecisionBitByBit(validation.relevant, k, n_threads=workers)
-    pool = _first_bits(model, X, labels, min(step, max_bits), max_bits)
-    judge = _Judge(pool, as_matrix(X), validation, workers)
     curve: list[float] = []
-    while True:
-        judge.extend(curve, pool.functions_, precision, final=len(pool.functions_) == max_bits)
-        if progress is not None and curve:
-            progress(curve)
-        chosen, clear = stopping_point(curve, patience, tolerance) if curve else (0, None)
-        if clear is not None or len(curve) >= max_bits:
-            break
-        pool.add_bits(min(step, max_bits - len(pool.functions_)), X, labels)
+    with _each_warning_once():
+        pool = _first_bits(model, X, labels, min(step, max_bits), max_bits)
+        judge = _Judge(pool, as_matrix(X), validation, workers)
+        while True:
+            judge.extend(curve, pool.functions_, precision, final=len(pool.functions_) == max_bits)
+            if progress is not None and curve:
+                progress(curve)
+            chosen, clear = stopping_point(curve, patience, tolerance) if curve else (0, None)
+            if clear is not None or len(curve) >= max_bits:
+                break
+            pool.add_bits(min(step, max_bits - len(pool.functions_)), X, labels)
     end = clear or max_bits
     values = np.array(curve[:end])
     return Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule)
+
+
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Keep warnings until the end, and of those that begin alike only the first: every few bits would say the same."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        yield
+    first: dict[str, Any] = {}
+    for warning in told:
+        first.setdefault(str(warning.message).partition(":")[0], warning)
+    for warning in first.values():
+        warnings.warn(warning.message, warning.category, stacklevel=4)
 
 
 def _checked_rule(model: Any, max_bits: Any, k: Any, patience: Any, tolerance: Any) -> tuple[int, int, float]:
