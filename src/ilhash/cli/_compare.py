@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -16,7 +16,9 @@ from ilhash.cli import _curves
 from ilhash.cli._files import check_new_file, write_files
 from ilhash.cli._screen import plain, progress, tell
 from ilhash.cli._work import read_vectors
-from ilhash.experiments.compare import TABLES, Comparison, Row, Settings, compare
+
+if TYPE_CHECKING:  # every command would wait for what they import
+    from ilhash.experiments.compare import Comparison, Row
 
 __all__ = ["compare_command"]
 
@@ -45,6 +47,8 @@ def compare_command(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
 ) -> None:
     """Train every method on the same data and set precision and seconds side by side, one thread each."""
+    from ilhash.experiments.compare import TABLES, Settings, compare
+
     if functions not in (*TABLES, "both"):
         raise ValueError(f"--functions must be linear, kernel or both, got {functions!r}")
     if json_path is not None:

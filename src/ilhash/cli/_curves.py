@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.evaluation import Histograms
+if TYPE_CHECKING:
+    from ilhash.evaluation import Histograms
 
 __all__ = ["PICTURES", "bits_curve", "curves", "figure_class", "picture"]
 

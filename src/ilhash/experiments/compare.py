@@ -32,8 +32,8 @@ class Entry:
     ----------
     method : "ILH" or a name of ilhash.methods
     parameters : what differs from the method's defaults
-    on_all : whether the method is also trained on as many points as ILHt sees in all its bits; where its cost or memory
-        grows too fast with N for that, it is not
+    on_all : whether the method is also trained on as many points as ILHt sees in all its bits; not where it would take
+        many minutes (a coupled graph, all pairs, an SVM per bit), nor twice for the same classifier
     one_per_class : whether it has as many bits as there are classes, whatever the others have
     """
 
