@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes
 from ilhash._files import TEMPORARY, library_version, make_folder, sync_folder, write_file
 from ilhash._parameters import check_count
+from ilhash.parallel import single_threaded_blas
 from ilhash.sources import VectorSource, fingerprint
 
 __all__ = ["MANIFEST", "CodeShards", "is_shard_directory", "open_codes", "write_codes"]
@@ -29,7 +33,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 LAYOUT = "uint8, most significant bit first, padding zero"
 ROWS_PER_SHARD = 1_000_000
-BLOCK_BYTES = 32 << 20  # of vectors that are read while those before them are encoded
+BLOCK_BYTES = 8 << 20  # of vectors that a thread encodes at once
+AHEAD_BYTES = 256 << 20  # of all blocks that threads are given together
 
 Codes = NDArray[np.uint8]
 Path_ = str | os.PathLike[str]
@@ -146,16 +151,29 @@ def _as_npy(array: Codes) -> list[Any]:
 
 
 def _encode(model: Any, X: Any, first: int, last: int, progress: Progress | None) -> Codes:
+    """Read blocks one after the other, and encode each in a thread of its own while the next ones are read."""
     out = np.empty((last - first, codes.bytes_per_code(len(model.functions_))), np.uint8)
-    step = max(1, BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize))
-    done = 0
-    for block in _read_ahead(_blocks(X, first, last, step)):
-        for rows, margins in model._margins(block):
-            out[done + rows.start : done + rows.stop] = codes.pack(margins > 0)
-        done += len(block)
-        if progress is not None:
-            progress(first + done, len(X))
+    workers = joblib.cpu_count()
+    step = max(1, min(BLOCK_BYTES, AHEAD_BYTES // workers) // (X.shape[1] * X.dtype.itemsize))
+    pending: deque[Future[int]] = deque()
+    begun = done = 0
+    # One thread for each product: decoding, the passes around a product and the product itself fill all cores.
+    with single_threaded_blas(), ThreadPoolExecutor(workers, "ilhash-encode") as pool:
+        for block in itertools.chain(_blocks(X, first, last, step), itertools.repeat(None, workers)):
+            if block is not None:
+                pending.append(pool.submit(_encode_block, model, block, out[begun : begun + len(block)]))
+                begun += len(block)
+            if pending and (block is None or len(pending) > workers):
+                done += pending.popleft().result()
+                if progress is not None:
+                    progress(first + done, len(X))
     return out
+
+
+def _encode_block(model: Any, block: NDArray[Any], out: Codes) -> int:
+    for rows, margins in model._margins(block):
+        out[rows] = codes.pack(margins > 0)
+    return len(block)
 
 
 def _blocks(X: Any, first: int, last: int, step: int) -> Iterator[NDArray[Any]]:
@@ -164,15 +182,6 @@ def _blocks(X: Any, first: int, last: int, step: int) -> Iterator[NDArray[Any]]:
     else:
         for begin in range(first, last, step):
             yield X[begin : min(begin + step, last)]
-
-
-def _read_ahead(blocks: Iterator[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    """Read the next block in a thread of its own while this one is encoded."""
-    with ThreadPoolExecutor(1, "ilhash-read-ahead") as reader:
-        coming = reader.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = reader.submit(next, blocks, None)
-            yield block
 
 
 # ------------------------------------------------------------------------------------------------ reading
