@@ -57,18 +57,18 @@ class RadialBasis:
             width = 0.5 * float(basis.squared_distances(rows.values).mean(dtype=np.float64))
         return cls(basis.centers, factor, width if width > 0 else 1.0, features, common)
 
-    def squared_distances(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def squared_distances(self, values: Array, out: Array | None = None) -> Array:
         """Squared distances of rows (own features only) to the centres."""
         scaled = values * self.factor
-        out = scaled @ self.centers.T
-        out *= np.float32(-2.0)
+        out = np.matmul(scaled, (np.float32(-2.0) * self.centers).T, out=out)
         out += np.einsum("ij,ij->i", scaled, scaled)[:, None]
         out += np.einsum("ij,ij->i", self.centers, self.centers)
         return np.maximum(out, np.float32(0.0), out=out)
 
-    def evaluate(self, values: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    def evaluate(self, values: Array, out: Array) -> None:
         """Write phi of rows (own features only) into ``out``."""
-        np.multiply(self.squared_distances(values), np.float32(-1.0 / self.width), out=out)
+        self.squared_distances(values, out)
+        out *= np.float32(-1.0 / self.width)
         np.exp(out, out=out)
 
     def of(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
