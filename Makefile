@@ -110,6 +110,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/gist.py
 	$(BIN)/python benchmarks/prune.py
 	$(BIN)/python benchmarks/mix.py
+	$(BIN)/python benchmarks/unlabelled.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/formats.py

@@ -9,7 +9,7 @@ from typing import Any
 from ilhash._files import sync_folder, write_file
 from ilhash.experiments import claims
 from ilhash.experiments._page import STYLE
-from ilhash.experiments._registry import experiments
+from ilhash.experiments._registry import cells_of, experiments
 from ilhash.experiments._store import Results
 from ilhash.experiments._style import Picture, svg
 from ilhash.experiments._verdicts import FAILS, HOLDS, PARTLY, UNTESTED, Claim, Judged, judge
@@ -102,22 +102,27 @@ def _picture(picture: Picture, name: str) -> str:
 
 def _environment(results: Results) -> str:
     sessions = results.sessions()
+    stored = [results.read(cell) for cell in cells_of(list(experiments().values()), results.scale)]
+    took = [outcome.seconds for outcome in stored if outcome is not None]
     rows = "".join(_session(session) for session in sessions)
+    machines = sorted({_about(session) for session in sessions})
     return (
-        "<section id=environment><h2>How this was made</h2><p>Computed in "
-        f"{len(sessions)} session{'s' if len(sessions) != 1 else ''}; seconds are of the wall clock.</p>"
-        f"<div class=plot><table class=sessions><thead><tr><th>begun (UTC)</th><th>command</th><th>cells</th>"
-        f"<th>seconds</th><th>environment</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+        f"<section id=environment><h2>How this was made</h2><p>{len(took):,} of {len(stored):,} cells in "
+        f"{len(sessions)} session{'s' if len(sessions) != 1 else ''}. Added up, they took "
+        f"{sum(took) / 60:,.0f} minutes of one core; the longest {max(took, default=0.0) / 60:.1f}.</p>"
+        f"<ul class=data>{''.join(f'<li>{escape(machine)}</li>' for machine in machines)}</ul>"
+        "<div class=plot><table class=sessions><thead><tr><th>begun (UTC)</th><th>command</th><th>cells</th>"
+        f"<th>seconds</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
     )
 
 
+def _about(session: dict[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in session["environment"].items())
+
+
 def _session(session: dict[str, Any]) -> str:
-    about = ", ".join(f"{name} {value}" for name, value in session["environment"].items())
     if session["computed"] is None:
         how = "<td colspan=2>cut short</td>"
     else:
         how = f"<td>{session['computed']}</td><td>{session['seconds']:.0f}</td>"
-    return (
-        f"<tr><td>{escape(session['begun'])}</td><td><code>{escape(session['command'])}</code></td>"
-        f"{how}<td>{escape(about)}</td></tr>"
-    )
+    return f"<tr><td>{escape(session['begun'])}</td><td><code>{escape(session['command'])}</code></td>{how}</tr>"

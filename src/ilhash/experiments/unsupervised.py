@@ -123,9 +123,13 @@ def _middle(results: Results) -> list[Picture]:
     if outcome is None:
         return []
     codes, weights = measures(results, PART, "codes"), measures(results, PART, "weights")
+    table = np.abs(outcome.arrays["codes"].astype(np.float64))
+    agreement = (table.sum() - np.trace(table)) / (table.size - len(table))
     caption = (
         f"ILHt on {results.scale.words.title}: the measure (mean squared dot product) goes from {number(codes[0])} to "
-        f"{number(codes[-1])} for codes and from {number(weights[0])} to {number(weights[-1])} for weights."
+        f"{number(codes[-1])} for codes and from {number(weights[0])} to {number(weights[-1])} for weights. Two bits "
+        f"have a dot product of {number(float(agreement))} on average, up to sign; near 1 they cut the neighbour "
+        "graph in the same place whatever points they are trained on, and more bits say nothing new."
     )
     paper = "As on labelled data: wide distributions, far from orthogonal."
     return [Picture("Without labels: orthogonality", draw(results, PART, outcome), caption, paper)]
