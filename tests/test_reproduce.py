@@ -21,7 +21,7 @@ from ilhash.experiments import _verdicts as verdicts
 from ilhash.experiments._cells import DONE, TIME_LIMIT, UNDEFINED, Cell, Outcome
 from ilhash.experiments._problems import load_problem, prefix
 from ilhash.experiments._registry import cells_of, experiments
-from ilhash.experiments._report import judge_all, write_report
+from ilhash.experiments._report import judge_all, write_figures, write_report
 from ilhash.experiments._reproduce import reproduce
 from ilhash.experiments._run import run_cells
 from ilhash.experiments._scales import SCALES, get_scale
@@ -105,6 +105,21 @@ def test_nothing_stored_nothing_judged(tmp_path):
     empty = Results.create(tmp_path / "empty", SMOKE)
     assert {one.verdict for _, one in judge_all(empty)} == {verdicts.UNTESTED}
     write_report(empty)
+
+
+def test_figures_as_files(smoke, tmp_path, monkeypatch):
+    folder = tmp_path / "pictures" / "of it"
+    monkeypatch.setattr(
+        sys, "argv", ["ilhash", "reproduce", "report", "--out", str(smoke.path), "--figures", str(folder)]
+    )
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {name.rpartition("-")[0] for name in files} == set(experiments())
+    assert all(content.startswith(b"\x89PNG") for content in files.values())
+    with pytest.raises(ValueError, match="must be a folder, got the file"):
+        write_figures(smoke, smoke.path / "run.json")
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -54,7 +54,7 @@ def euclidean_neighbours(values: NDArray[np.float32], k: int) -> NDArray[np.uint
     block = max(1, min(512, (64 << 20) // (4 * n)))
     for first in range(0, n, block):
         part = values[first : first + block]
-        distances = (np.float32(-2.0) * part) @ values.T
+        distances: NDArray[np.float32] = np.matmul(np.float32(-2.0) * part, values.T)
         distances += norms
         distances[np.arange(len(part)), np.arange(first, first + len(part))] = np.inf
         out[first : first + block] = _smallest(distances, k)

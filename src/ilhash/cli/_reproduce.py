@@ -31,17 +31,22 @@ def reproduce(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Compute nothing: write the page of what is stored.")
     ] = False,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", help="Folder that also gets every figure as a PNG file.")
+    ] = None,
 ) -> None:
     """Recompute the paper's figures and claims, and write one page of them: report.html in the folder."""
     if names == ["list"]:
         _list(scale)
         return
+    from ilhash.experiments._store import Results
+
     if output is None:
         raise ValueError("--out must name the folder of the results, got none")
     if redraw or names == ["report"]:
-        _redraw(output)
-        return
-    _compute(names, output, scale, jobs, time_limit)
+        _draw(Results.open(output), figures)
+    else:
+        _compute(names, output, scale, jobs, time_limit, figures)
 
 
 def _list(scale_name: str) -> None:
@@ -61,16 +66,19 @@ def _list(scale_name: str) -> None:
     )
 
 
-def _redraw(output: Path) -> None:
-    from ilhash.experiments._report import write_report
-    from ilhash.experiments._store import Results
+def _draw(results: Any, figures: Path | None) -> None:
+    from ilhash.experiments._report import write_figures, write_report
 
-    _say_where(write_report(Results.open(output)))
+    tell(f"wrote {write_report(results)}")
+    if figures is not None:
+        tell(f"wrote {len(write_figures(results, figures))} figures to {figures}")
 
 
-def _compute(names: list[str], output: Path, scale: str, jobs: int, minutes: float | None) -> None:
+def _compute(
+    names: list[str], output: Path, scale: str, jobs: int, minutes: float | None, figures: Path | None
+) -> None:
     from ilhash.cli._curves import figure_class
-    from ilhash.experiments._report import judge_all, write_report
+    from ilhash.experiments._report import judge_all
     from ilhash.experiments._reproduce import reproduce as run
 
     figure_class()  # before hours of computing, not after
@@ -85,7 +93,7 @@ def _compute(names: list[str], output: Path, scale: str, jobs: int, minutes: flo
         raise typer.Exit(130) from None
     for verdict, count in _tally(judge_all(results)).items():
         say.print(f"{count:4} {verdict}", highlight=False)
-    _say_where(write_report(results))
+    _draw(results, figures)
     if summary.left:
         tell(f"{summary.left} cells are left: the same command goes on with them")
     if summary.failed:
@@ -101,10 +109,6 @@ def _tally(judged: list[tuple[Any, Any]]) -> dict[str, int]:
     for _, one in judged:
         counts[one.verdict] = counts.get(one.verdict, 0) + 1
     return counts
-
-
-def _say_where(path: Path) -> None:
-    tell(f"wrote {path}")
 
 
 class _Bar:

@@ -21,12 +21,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ilhash.experiments._report import judge_all, write_report
+    from ilhash.experiments._report import judge_all, write_figures, write_report
     from ilhash.experiments._reproduce import reproduce
 
-__all__ = ["judge_all", "reproduce", "write_report"]
+__all__ = ["judge_all", "reproduce", "write_figures", "write_report"]
 
-_HOMES = {"judge_all": "_report", "reproduce": "_reproduce", "write_report": "_report"}
+_HOMES = {
+    "judge_all": "_report",
+    "reproduce": "_reproduce",
+    "write_figures": "_report",
+    "write_report": "_report",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from ilhash._files import sync_folder, write_file
+from ilhash._files import make_folder, sync_folder, write_file
 from ilhash.experiments import claims
 from ilhash.experiments._page import STYLE
 from ilhash.experiments._registry import cells_of, experiments
@@ -14,7 +15,7 @@ from ilhash.experiments._store import Results
 from ilhash.experiments._style import Picture, svg
 from ilhash.experiments._verdicts import FAILS, HOLDS, PARTLY, UNTESTED, Claim, Judged, judge
 
-__all__ = ["judge_all", "write_report"]
+__all__ = ["judge_all", "write_figures", "write_report"]
 
 _CLASSES = {HOLDS: "holds", PARTLY: "partly", FAILS: "fails", UNTESTED: "untested"}
 
@@ -50,6 +51,23 @@ def write_report(results: Results, path: Path | None = None) -> Path:
     write_file(path, [page.encode("utf-8")])
     sync_folder(path.parent)
     return path
+
+
+def write_figures(results: Results, folder: Path) -> list[Path]:
+    """Write every figure as a PNG file, named after its experiment; nothing is computed."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"the folder of figures must be a folder, got the file {folder}")
+    make_folder(folder)
+    written = []
+    for experiment in experiments().values():
+        pictures = experiment.pictures(results) if any(map(results.has, experiment.cells(results.scale))) else []
+        for i, picture in enumerate(pictures):
+            buffer = io.BytesIO()
+            picture.figure.savefig(buffer, format="png", dpi=144, facecolor="white")
+            written.append(folder / f"{experiment.name}-{i}.png")
+            write_file(written[-1], [buffer.getvalue()])
+    sync_folder(folder)
+    return written
 
 
 def _head(results: Results, judged: list[tuple[Claim, Judged]]) -> str:
