@@ -138,6 +138,19 @@ def test_a_very_large_weight_is_right_too(n, d):
     check(*problem(n, d, 11), 1e4)
 
 
+@pytest.mark.parametrize("seed", [0, 30, 38])
+def test_steps_in_the_noise_are_not_taken_for_a_failure(seed, monkeypatch):
+    """At the minimum the length of a step is rounding: two of the seeds once ran into the limit of steps there."""
+    rng = np.random.default_rng(seed)
+    n, d = 1500, 200
+    X = (rng.random((n, d)) < 10 ** rng.uniform(-3.2, -0.3, d)) * rng.random((n, d))
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-6)
+    X[:, -1] = 1.0
+    y = np.where(X[:, :40] @ rng.standard_normal(40) + 4 * rng.standard_normal(n) > 0, 1, -1)
+    monkeypatch.setattr(_svm, "fit_squared_hinge_float64", lambda *_: pytest.fail("single precision is enough here"))
+    check(X.astype(np.float32), y.astype(np.float32), 0.01)
+
+
 def nearly_dependent(n, d, seed):
     """Three directions and a thousandth of noise: X'X is singular in single precision."""
     X, y = problem(n, d, seed, noise=2.0)

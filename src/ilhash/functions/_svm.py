@@ -28,6 +28,7 @@ _MAX_STEPS = 60  # more than this means that single precision is not enough
 _MAX_CG = 8  # conjugate gradient iterations per Newton step
 _CG_REDUCTION = 0.1  # of the squared residual: more would be lost again when the active set changes
 _FEW_CHANGED = 0.25  # share of rows up to which gathering them is cheaper than a pass over all
+_NOISE = 1e-8  # share of the objective below which a drop cannot be seen in single precision
 _CG_SLOW = 0.75  # a worse reduction per iteration than this is not worth going on with
 
 
@@ -91,7 +92,10 @@ def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, F
         # Where Hessians had to be formed the data are badly conditioned for single precision: be stricter there.
         enough = (1.0 if hessian.exact else 10.0) * tolerance
         small = step.predicted_drop <= enough * before and missing <= tolerance * objective
-        if step.predicted_drop == 0.0 or (small and full_step and full_step_before):
+        # Below the precision of the objective the length of a step is noise. H >= I: |gradient|^2 / 2 is an upper bound
+        # of what was missing, whatever became of the step.
+        nothing_left = step.predicted_drop <= _NOISE * before and 0.5 * float(gradient @ gradient) <= tolerance * before
+        if nothing_left or (small and full_step and full_step_before):
             return w, margins
         full_step_before = full_step
         changed = np.flatnonzero(active != was_active)
