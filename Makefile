@@ -59,7 +59,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE))
+$(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp
 	mkdir -p $(@D)
 	$(CXX) $(SANITIZE) $(INSTRUCTIONS) -c $< -o $@
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "check.hpp"
 #include "digits.hpp"
 #include "graph.hpp"
 #include "pair_loss.hpp"
@@ -24,14 +25,6 @@
 using namespace ilhash;
 
 namespace {
-
-int passed = 0, failed = 0;
-
-void check(bool condition, const char* text, int line) {
-  condition ? ++passed : ++failed;
-  if (!condition && failed <= 20) std::printf("line %d: %s\n", line, text);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
 
 using Bits = std::vector<int8_t>;
 using Blocks = std::vector<uint32_t>;
@@ -709,6 +702,5 @@ int main() {
   test_digits_at_their_limits();
   test_digits_of_no_strength_are_copies();
   test_digit_sources();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return testing::all_passed("core");
 }

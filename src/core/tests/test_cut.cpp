@@ -1,24 +1,16 @@
 // CutCounts against a slow, obvious twin, to be run under AddressSanitizer and UBSan.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <stdexcept>
 #include <vector>
 
+#include "check.hpp"
 #include "cut.hpp"
 #include "random.hpp"
 
 using namespace ilhash;
 
 namespace {
-
-long passed = 0, failed = 0;
-
-void check(bool condition, const char* text, int line) {
-  condition ? ++passed : ++failed;
-  if (!condition && failed <= 20) std::printf("line %d: %s\n", line, text);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
 
 bool operator==(const Cut& a, const Cut& b) {
   return a.before == b.before && a.hits_before == b.hits_before && a.places == b.places && a.hits == b.hits;
@@ -116,6 +108,5 @@ int main() {
       for (const bool crowded : {false, true})
         for (const size_t k : {size_t{1}, (n + 1) / 2, n}) test_rounds(++seed, n, 1 + n_bits % 19, n_bits, k, crowded);
   test_refusals();
-  std::printf("cut: %ld passed, %ld failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return testing::all_passed("cut");
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "check.hpp"
 #include "random.hpp"
 #include "scan.hpp"
 #include "scan_queries.hpp"
@@ -24,14 +25,6 @@
 using namespace ilhash;
 
 namespace {
-
-long passed = 0, failed = 0;
-
-void check(bool condition, const char* text, int line) {
-  condition ? ++passed : ++failed;
-  if (!condition && failed <= 20) std::printf("line %d: %s\n", line, text);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
 
 using Code = std::vector<uint8_t>;
 using Codes = std::vector<Code>;
@@ -663,6 +656,5 @@ int main() {
   test_threads();
   test_shared_base();
   test_senseless_numbers_of_threads();
-  std::printf("%ld passed, %ld failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return testing::all_passed("scan");
 }

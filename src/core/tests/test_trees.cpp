@@ -4,24 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <vector>
 
 #include "boosting.hpp"
+#include "check.hpp"
 #include "random.hpp"
 #include "trees.hpp"
 
 using namespace ilhash;
 
 namespace {
-
-int passed = 0, failed = 0;
-
-void check(bool condition, const char* text, int line) {
-  condition ? ++passed : ++failed;
-  if (!condition && failed <= 20) std::printf("line %d: %s\n", line, text);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
 
 float walked(const TreeTable& table, const float* x) {
   double total = table.bias;
@@ -105,6 +97,5 @@ void test_faults() {
 int main() {
   test_many();
   test_faults();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed ? 1 : 0;
+  return testing::all_passed("trees");
 }

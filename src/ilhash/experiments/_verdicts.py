@@ -26,7 +26,7 @@ __all__ = [
     "untested",
 ]
 
-HOLDS, PARTLY, FAILS, UNTESTED = "holds", "partly", "does not hold here", "not tested at this scale"
+HOLDS, PARTLY, FAILS, UNTESTED = "holds", "partly", "does not hold here", "not tested"
 
 Values = NDArray[np.float64]
 

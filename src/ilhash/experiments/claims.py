@@ -1,6 +1,6 @@
 """The paper's statements, each with a rule that was written before its numbers were known.
 
-A claim is judged by stored cells alone: *holds*, *partly*, *does not hold here*, or *not tested at this scale*.
+A claim is judged by stored cells alone: *holds*, *partly*, *does not hold here*, or *not tested*.
 """
 
 from ilhash.experiments._claims_bits import CLAIMS as _OF_BITS
