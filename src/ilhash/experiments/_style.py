@@ -168,12 +168,13 @@ def number(value: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> number(0.4567), number(1.0), number(float("nan"))
-    ('.457', '1.000', 'n/a')
+    >>> number(0.4567), number(1.0), number(-0.0001), number(float("nan"))
+    ('.457', '1.000', '.000', 'n/a')
     """
     if not np.isfinite(value):
         return "n/a"
     text = f"{value:.{digits}f}"
+    text = text.removeprefix("-") if float(text) == 0.0 else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
