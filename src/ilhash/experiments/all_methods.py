@@ -21,6 +21,7 @@ from ilhash.experiments.compare import REFERENCE, TABLES, Entry
 
 __all__ = [
     "EXPERIMENT",
+    "OWN_KERNELS",
     "curves_of",
     "draw_comparison",
     "entrant",
@@ -34,6 +35,7 @@ __all__ = [
 PARTS = ("images", "digits")
 # In the paper's figure beside linear functions; their functions are their own.
 AS_IN_THE_PAPER = ("KSH", "BRE", "SH")
+OWN_KERNELS = ("KSH", "BRE", "SDH")
 NESTED = ("LSH",)
 
 
@@ -196,7 +198,9 @@ def _caption(results: Results, page: str, part: str, absent: Sequence[str]) -> s
         place = [name for name, _ in best].index(REFERENCE) + 1 if REFERENCE in dict(best) else 0
         first = ", ".join(f"{name} {number(score)}" for name, score in best[:3])
         told.append(f"b = {bits}: {first}" + (f" (ILHt is number {place})" if place > 3 else ""))
-    words = "linear functions, where a method has a choice" if page == "linear" else "kernel functions"
+    words = "kernel functions"
+    if page == "linear":
+        words = f"linear functions where a method has a choice ({', '.join(OWN_KERNELS)} have kernels of their own)"
     gone = f" Not drawn: {'; '.join(absent)}." if absent else ""
     return (
         f"{data.title}, {words}, every method trained on N = {results.scale.n_train:,} points (OPQ on up to 50,000). "
