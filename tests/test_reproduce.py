@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -254,6 +256,16 @@ def test_damaged_arrays_are_not_believed(tmp_path):
         results.read(cell)
     file.write_bytes(content)
     np.testing.assert_array_equal(results.read(cell).arrays["x"], np.arange(3))
+
+
+def test_the_committed_results_give_the_verdicts_of_the_committed_page(tmp_path):
+    """They are of this version's experiments: whoever changes a scale or a rule computes or writes them anew."""
+    committed = Path(__file__).parents[1] / "docs" / "results"
+    with zipfile.ZipFile(committed / "paper-cells.zip") as archive:
+        archive.extractall(tmp_path / "paper")
+    counts = Counter(one.verdict for _, one in judge_all(Results.open(tmp_path / "paper")))
+    page = (committed / "paper.html").read_text(encoding="utf-8")
+    assert {verdict: int(re.search(rf"<b>(\d+)</b> {verdict}</li>", page)[1]) for verdict in counts} == counts
 
 
 # -------------------------------------------------------------------------------------------- refusals
