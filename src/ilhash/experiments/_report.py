@@ -63,6 +63,7 @@ def write_figures(results: Results, folder: Path) -> list[Path]:
         pictures = experiment.pictures(results) if any(map(results.has, experiment.cells(results.scale))) else []
         for i, picture in enumerate(pictures):
             buffer = io.BytesIO()
+            picture.figure.patch.set_alpha(1.0)  # a page shines through; a file may lie on anything
             picture.figure.savefig(buffer, format="png", dpi=144, facecolor="white")
             written.append(folder / f"{experiment.name}-{i}.png")
             write_file(written[-1], [buffer.getvalue()])

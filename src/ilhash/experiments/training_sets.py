@@ -61,9 +61,10 @@ def draw_samplings(results: Results, panel: Any, part: str) -> None:
     for sampling in SAMPLINGS:
         at, values = sampling_curves(results, part, sampling)
         end = band(panel, at, values, sampling)
-        if sampling == "disjoint" and at[-1] < standard_bits(scale)[-1]:
+        name = f"disjoint ({n_disjoint(scale, part)} sets)" if sampling == "disjoint" else sampling
+        if at[-1] < standard_bits(scale)[-1] / 2:  # its line ends far from the others' names
             panel.annotate(
-                f"disjoint ends: {n_disjoint(scale, part)} sets",
+                name,
                 (at[-1], end),
                 (6, -10),
                 textcoords="offset points",
@@ -71,7 +72,7 @@ def draw_samplings(results: Results, panel: Any, part: str) -> None:
                 color=colour(sampling),
             )
         else:
-            ends.append((sampling, end, colour(sampling)))
+            ends.append((name, end, colour(sampling)))
     panel.set_xscale("log", base=2)
     ticks = [bits for bits in (1, 2, 4, 8, 16, 32, 64, 128, 256) if bits <= scale.max_bits]
     panel.set_xticks(ticks, [str(bits) for bits in ticks])
