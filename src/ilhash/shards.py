@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -155,25 +155,33 @@ def _encode(model: Any, X: Any, first: int, last: int, progress: Progress | None
     out = np.empty((last - first, codes.bytes_per_code(len(model.functions_))), np.uint8)
     workers = joblib.cpu_count()
     step = max(1, min(BLOCK_BYTES, AHEAD_BYTES // workers) // (X.shape[1] * X.dtype.itemsize))
-    pending: deque[Future[int]] = deque()
-    begun = done = 0
+    done = 0
     # One thread for each product: decoding, the passes around a product and the product itself fill all cores.
     with single_threaded_blas(), ThreadPoolExecutor(workers, "ilhash-encode") as pool:
-        for block in itertools.chain(_blocks(X, first, last, step), itertools.repeat(None, workers)):
-            if block is not None:
-                pending.append(pool.submit(_encode_block, model, block, out[begun : begun + len(block)]))
-                begun += len(block)
-            if pending and (block is None or len(pending) > workers):
-                done += pending.popleft().result()
-                if progress is not None:
-                    progress(first + done, len(X))
+        for packed in _in_order(pool, partial(_packed, model), _blocks(X, first, last, step), workers):
+            out[done : done + len(packed)] = packed
+            done += len(packed)
+            if progress is not None:
+                progress(first + done, len(X))
     return out
 
 
-def _encode_block(model: Any, block: NDArray[Any], out: Codes) -> int:
-    for rows, margins in model._margins(block):
-        out[rows] = codes.pack(margins > 0)
-    return len(block)
+def _packed(model: Any, block: NDArray[Any]) -> Codes:
+    """Encode a block of vectors that were checked with all others: ``transform`` would ask for their names again."""
+    return np.concatenate([codes.pack(margins > 0) for _, margins in model._margins(block)])
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, work: Callable[[Any], Codes], blocks: Iterator[NDArray[Any]], ahead: int
+) -> Iterator[Codes]:
+    """Give what the pool makes of the blocks, in their order; at most so many of them wait or are worked on."""
+    pending: deque[Future[Codes]] = deque()
+    for block in blocks:
+        pending.append(pool.submit(work, block))
+        if len(pending) > ahead:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
 
 
 def _blocks(X: Any, first: int, last: int, step: int) -> Iterator[NDArray[Any]]:
