@@ -261,14 +261,24 @@ def test_damaged_arrays_are_not_believed(tmp_path):
     np.testing.assert_array_equal(results.read(cell).arrays["x"], np.arange(3))
 
 
-def test_the_committed_results_give_the_verdicts_of_the_committed_page(tmp_path):
+def test_the_committed_results_give_the_verdicts_that_page_and_words_tell(tmp_path):
     """They are of this version's experiments: whoever changes a scale or a rule computes or writes them anew."""
-    committed = Path(__file__).parents[1] / "docs" / "results"
+    root = Path(__file__).parents[1]
+    committed = root / "docs" / "results"
     with zipfile.ZipFile(committed / "paper-cells.zip") as archive:
         archive.extractall(tmp_path / "paper")
-    counts = Counter(one.verdict for _, one in judge_all(Results.open(tmp_path / "paper")))
+    results = Results.open(tmp_path / "paper")
+    counts = Counter(one.verdict for _, one in judge_all(results))
     page = (committed / "paper.html").read_text(encoding="utf-8")
     assert {verdict: int(re.search(rf"<b>(\d+)</b> {verdict}</li>", page)[1]) for verdict in counts} == counts
+    holds, partly, fails, untested = (
+        counts[one] for one in (verdicts.HOLDS, verdicts.PARTLY, verdicts.FAILS, verdicts.UNTESTED)
+    )
+    cells = cells_of(list(experiments().values()), results.scale)
+    for words in (committed / "README.md", root / "README.md"):
+        text = " ".join(words.read_text(encoding="utf-8").split())
+        assert f"{sum(map(results.has, cells))} of {len(cells)} cells" in text
+        assert f"{holds} claims hold, {partly} partly, {fails} do not hold here, {untested} are not tested" in text
 
 
 # -------------------------------------------------------------------------------------------- refusals

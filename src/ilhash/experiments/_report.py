@@ -127,8 +127,9 @@ def _environment(results: Results) -> str:
     machines = sorted({_about(session) for session in sessions})
     return (
         f"<section id=environment><h2>How this was made</h2><p>{len(took):,} of {len(stored):,} cells in "
-        f"{len(sessions)} session{'s' if len(sessions) != 1 else ''}. Added up, they took "
-        f"{sum(took) / 60:,.0f} minutes of one core; the longest {max(took, default=0.0) / 60:.1f}.</p>"
+        f"{len(sessions)} session{'s' if len(sessions) != 1 else ''}, each cell on one core but that of two workers. "
+        f"By the clock they took {sum(took) / 60:,.0f} minutes, added up; the longest "
+        f"{max(took, default=0.0) / 60:.1f}.</p>"
         f"<ul class=data>{''.join(f'<li>{escape(machine)}</li>' for machine in machines)}</ul>"
         "<div class=plot><table class=sessions><thead><tr><th>begun (UTC)</th><th>command</th><th>cells</th>"
         f"<th>seconds</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
