@@ -230,6 +230,32 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     np.testing.assert_array_equal(again.arrays["precision"], results.read(cell).arrays["precision"])
 
 
+def test_workers_end_with_the_process_that_stores(tmp_path):
+    story = """if __name__ == "__main__":
+    import sys, time
+    from pathlib import Path
+    from ilhash.experiments._cells import Cell
+    from ilhash.experiments._run import _Worker
+
+    hours = {"data": "images", "method": "ILH", "settings": {"n_train": 500}, "bits": 1_000_000, "at": [1]}
+    worker = _Worker("smoke", Path(sys.argv[1]))
+    worker.begin(Cell("retrieval", hours, 0))
+    print(worker.process.pid, flush=True)
+    time.sleep(3600)
+"""
+    script = tmp_path / "story.py"
+    script.write_text(story)
+    process = subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.PIPE, text=True)
+    worker = int(process.stdout.readline())
+    time.sleep(2)
+    process.kill()
+    try:
+        process.communicate(timeout=60)  # the worker has the same standard output: it closes when both have ended
+    except subprocess.TimeoutExpired:
+        os.kill(worker, signal.SIGKILL)
+        raise
+
+
 def test_limits_failures_and_time(tmp_path):
     results = Results.create(tmp_path / "r", SMOKE)
     good = {"data": "images", "method": "LSH", "settings": {}, "bits": 8, "at": [8]}

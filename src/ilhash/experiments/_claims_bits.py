@@ -51,8 +51,7 @@ def _monotone(results: Results) -> Judged:
         before = at.index(scale.compared_bits[-1])
         told = (
             f"{scale.data(part).title}: largest fall {number(falls, 4)}; {number(float(course[before]), 4)} at "
-            f"{at[before]} "
-            f"bits, {number(float(course[-1]), 4)} at {at[-1]}"
+            f"{at[before]} bits, {number(float(course[-1]), 4)} at {at[-1]}"
         )
         parts.append(judged_by(told, falls <= 0.002 and course[-1] > course[before], falls <= 0.01))
     return all_of(parts)
@@ -245,18 +244,16 @@ CLAIMS = (
         "monotone",
         "The precision of ILHt increases nearly monotonically and continues beyond 200 bits",
         "section 4, figure 2",
-        "Mean over seeds of independent models, both datasets: no step down by more than .002, and higher with "
-        "the longest "
-        "model than with the longest compared b (partly: no step down by more than .01).",
+        "Mean over seeds of independent models, both datasets: no step down by more than .002, and higher with the "
+        "longest model than with the longest compared b (partly: no step down by more than .01).",
         _monotone,
     ),
     Claim(
         "variance-falls",
         "Its variance decreases as b increases",
         "section 4, figure 2",
-        "Standard deviation over 5 orders: near the longest model (where orders still differ) less than half of "
-        "that at 8 bits "
-        "(partly: less).",
+        "Standard deviation over 5 orders: near the longest model (where orders still differ) less than half of that "
+        "at 8 bits (partly: less).",
         _variance_falls,
     ),
     Claim(
@@ -320,9 +317,8 @@ CLAIMS = (
         "not-orthogonal",
         "Codes and weights are far from orthogonal",
         "section 4, figure 3",
-        "Longest compared model, both datasets: mean squared dot product at least 10 times that of random "
-        "vectors (partly: 3 "
-        "times).",
+        "Longest compared model, both datasets: mean squared dot product at least 10 times that of random vectors "
+        "(partly: 3 times).",
         _not_orthogonal,
     ),
     Claim(

@@ -155,9 +155,8 @@ CLAIMS = (
         "first-at-many-bits",
         "With many bits ILHt beats all other methods of the comparison",
         "section 4, figure 4",
-        "Most compared bits, linear page, both datasets, seed 0: first among KSH, KSHcut, BRE, STH, SH, ITQ, BA, "
-        "tPCA, LSH "
-        "(partly: within .02 of the first).",
+        "Most compared bits, linear page, both datasets, seed 0: first among KSH, KSHcut, BRE, STH, SH, ITQ, BA, tPCA, "
+        "LSH (partly: within .02 of the first).",
         _first_at_many_bits,
     ),
     Claim(
@@ -200,8 +199,7 @@ CLAIMS = (
         "Training the bits can be parallelised perfectly",
         "section 3",
         "Two workers against one, median of 3 rounds: at least 85 % of what two cores of the machine are to one "
-        "(partly: "
-        "70 %).",
+        "(partly: 70 %).",
         _parallel,
     ),
     Claim(

@@ -93,9 +93,8 @@ def _diversity_goes(results: Results) -> Judged:
     nothing = mean(over_seeds(results, all_alike(scale, "fixed"), bits, k))
     one = single_bit(results)
     told = (
-        f"ILHt with all {scale.wide_sizes[-1]:,} points in every bit {number(last)}, best of all N "
-        f"{number(best)}; bits "
-        f"that differ in nothing {number(nothing)}, one bit {number(one)}"
+        f"ILHt with all {scale.wide_sizes[-1]:,} points in every bit {number(last)}, best of all N {number(best)}; "
+        f"bits that differ in nothing {number(nothing)}, one bit {number(one)}"
     )
     dropped, alike = last < 0.5 * best, abs(nothing - one) < 0.03
     return judged_by(told, dropped and alike, dropped or alike)
@@ -249,8 +248,7 @@ def _cifar_numbers(results: Results) -> Judged:
     private = at_bits(results, mechanism(scale, "ILHt", PRIVATE, scale.n_train)[0], 64, k)
     told = (
         f"64 bits {number(at[64])}, 128 bits {number(at[128])}, ILHi at 64 {number(start)}, kernel with private "
-        "centres at "
-        f"64 {number(private)}"
+        f"centres at 64 {number(private)}"
     )
     right = [at[64] >= 0.42, at[128] >= 0.45, at[64] - start >= 0.03, private >= 0.52]
     return Judged(told, HOLDS if all(right) else PARTLY if any(right) else FAILS)
@@ -297,9 +295,8 @@ CLAIMS = (
         "diversity-goes",
         "With N growing to all data, diversity disappears and precision drops to that of a single bit",
         "section 4",
-        "2 seeds: ILHt with all points in every bit below half of its best, and bits that differ in nothing "
-        "within .03 of "
-        "one bit; partly if one of the two.",
+        "2 seeds: ILHt with all points in every bit below half of its best, and bits that differ in nothing within .03 "
+        "of one bit; partly if one of the two.",
         _diversity_goes,
     ),
     Claim(
@@ -383,9 +380,8 @@ CLAIMS = (
         "disjoint-best",
         "Disjoint training sets, closely followed by random ones, are better than bootstrap",
         "section 4, figure 2",
-        "Infinite digits, the two largest b that disjoint sets allow, mean over seeds: disjoint at most .001 "
-        "below random, "
-        "random above bootstrap by at least .001.",
+        "Infinite digits, the two largest b that disjoint sets allow, mean over seeds: disjoint at most .001 below "
+        "random, random above bootstrap by at least .001.",
         _disjoint_best,
     ),
     Claim(

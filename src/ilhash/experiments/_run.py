@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,8 +49,17 @@ class Summary:
     failed: list[tuple[Cell, str]] = field(default_factory=list)
 
 
+def _end_with_parent() -> None:
+    """End this process when the one that stores its cell has gone, however that went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
 def _work(pipe: Connection, scale_name: str, folder: Path) -> None:
     """Compute what comes through the pipe until it is closed."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     from ilhash.experiments._tasks import Context, compute
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that stores; it ends this one

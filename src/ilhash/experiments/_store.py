@@ -127,7 +127,7 @@ class Results:
             data = self._file(cell, ".npz").read_bytes()
             if hashlib.sha256(data).hexdigest() != document["sha256"]:
                 raise ValueError(
-                    f"the arrays of a cell must be as they were written, got other bytes in "
+                    "the arrays of a cell must be as they were written, got other bytes in "
                     f"{self._file(cell, '.npz')}: remove it and its .json to compute the cell again"
                 )
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:

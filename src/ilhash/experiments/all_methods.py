@@ -218,9 +218,8 @@ def _pictures(results: Results) -> list[Picture]:
         figure, absent = draw_comparison(results, part, of_bits)
         title = f"All methods on {results.scale.data(part).title}, {page} functions"
         paper = (
-            "ILHt is competitive with few bits and the clear winner as b grows, above KSH, KSHcut, BRE, STH, SH, "
-            "ITQ, BA, "
-            "tPCA and LSH, which do not gain as much from more bits."
+            "ILHt is competitive with few bits and the clear winner as b grows, above KSH, KSHcut, BRE, STH, SH, ITQ, "
+            "BA, tPCA and LSH, which do not gain as much from more bits."
             if page == "linear"
             else "No such page: the paper compares linear functions only. SDH and trees are later or other work."
         )

@@ -101,12 +101,11 @@ def _pictures(results: Results) -> list[Picture]:
         codes, weights = measures(results, part, "codes"), measures(results, part, "weights")
         caption = (
             f"ILHt on {title}: normalised dot products between bits, of their values on "
-            f"{outcome.numbers['n_points']:,} "
-            "points and of their weights. The measure is the mean square off the diagonal, 0 when orthogonal. "
-            "From b = "
-            f"{results.scale.compared_bits[0]} to {results.scale.compared_bits[-1]}: codes {number(codes[0])} to "
-            f"{number(codes[-1])}, weights {number(weights[0])} to {number(weights[-1])}; random vectors of these "
-            f"dimensions {1 / dimension(outcome, 'codes'):.1e} and {1 / dimension(outcome, 'weights'):.1e}."
+            f"{outcome.numbers['n_points']:,} points and of their weights. The measure is the mean square off the "
+            f"diagonal, 0 when orthogonal. From b = {results.scale.compared_bits[0]} to "
+            f"{results.scale.compared_bits[-1]}: codes {number(codes[0])} to {number(codes[-1])}, weights "
+            f"{number(weights[0])} to {number(weights[-1])}; random vectors of these dimensions "
+            f"{1 / dimension(outcome, 'codes'):.1e} and {1 / dimension(outcome, 'weights'):.1e}."
         )
         paper = (
             "Dot products are widely spread, far from those of random vectors, which are nearly orthogonal; the "

@@ -115,16 +115,14 @@ def _pictures(results: Results) -> list[Picture]:
         else ""
     )
     caption = (
-        f"Left: {told}; the cost grows as N^{exponent:.2f}. The paper's machine was another one, ten years older; "
-        "what can "
-        "be compared is the growth. Grey: the same steps assembled from SciPy's max-flow and LIBLINEAR, written "
-        "with care."
-        f" Right: independent bits against the coupled objective by min-cut (KSHcut) and by gradients (KSH).{both}"
+        f"Left: {told}; the cost grows as N^{exponent:.2f}. The paper's machine was another one, ten years older; what "
+        "can be compared is the growth. Grey: the same steps assembled from SciPy's max-flow and LIBLINEAR, written "
+        "with care. Right: independent bits against the coupled objective by min-cut (KSHcut) and by gradients "
+        f"(KSH).{both}"
     )
     paper = (
-        "1.2, 2.8, 7.1 and 22.5 seconds per bit for N = 2,000, 5,000, 10,000 and 20,000; BRE had not converged "
-        "after 12 "
-        "hours; KSHcut costs about the same per pass over a bit, but its passes must follow one another."
+        "1.2, 2.8, 7.1 and 22.5 seconds per bit for N = 2,000, 5,000, 10,000 and 20,000; BRE had not converged after "
+        "12 hours; KSHcut costs about the same per pass over a bit, but its passes must follow one another."
     )
     return [Picture("Training time", figure, caption, paper)]
 

@@ -106,11 +106,10 @@ def _top(results: Results) -> Picture:
     axes[0, 2].set_title("training sets")
     _bits_panel(results, axes[0, 3])
     caption = (
-        f"{scale.words.title}, {scale.words.n_base:,} base points; {scale.neighbours} nearest neighbours within "
-        "the training "
-        f"set of each bit are similar, as many random others dissimilar; relevant are the {scale.words.k:,} "
-        "nearest of the "
-        "query. From left: features in ILHf and ILHitf, ways to draw training sets, precision as bits are added."
+        f"{scale.words.title}, {scale.words.n_base:,} base points; {scale.neighbours} nearest neighbours within the "
+        f"training set of each bit are similar, as many random others dissimilar; relevant are the {scale.words.k:,} "
+        "nearest of the query. From left: features in ILHf and ILHitf, ways to draw training sets, precision as bits "
+        "are added."
     )
     paper = (
         "On a million Flickr images: as on labelled data, except that LSH is high, above KSHcut, and ILHt above LSH."
