@@ -49,7 +49,8 @@ _COLOURS = {
     "disjoint": "#d62f2f",
     "random": "#e0759a",
     "bootstrap": "#5f7fbf",
-    "assembled": "#7d8894",
+    "scipy": "#7d8894",
+    "pymaxflow": "#5f7fbf",
     "paper": "#808080",
 }
 

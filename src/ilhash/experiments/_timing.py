@@ -43,10 +43,12 @@ def training_time(problem: Problem, params: Params, seed: int) -> Outcome:
 
 
 def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
-    """Seconds per bit of what one could assemble from SciPy and scikit-learn: the peer of ``make bench``."""
+    """Seconds per bit of what one could assemble from public packages: a peer of ``make bench``."""
     path = Path(__file__).parents[3] / "benchmarks" / "peers.py"
     if not path.is_file():
         return Outcome({"without": "benchmarks/peers.py is in the source repository, not in the installed package"})
+    if params["flow"] == "pymaxflow" and importlib.util.find_spec("maxflow") is None:
+        return Outcome({"without": "it is not installed"})
     spec = importlib.util.spec_from_file_location("ilhash_peers", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} could not be imported")
@@ -60,7 +62,7 @@ def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
     times = []
     for bit in range(params["bits"]):
         own = rng.permutation(len(X))[: params["n_train"]]
-        train = functools.partial(peers.train_bit, X, labels, own, C=0.01, seed=bit, flow="scipy")
+        train = functools.partial(peers.train_bit, X, labels, own, C=0.01, seed=bit, flow=params["flow"])
         times.append(_seconds(train))
     return Outcome({"per_bit": float(np.median(times))})
 
