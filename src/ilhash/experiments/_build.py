@@ -59,8 +59,10 @@ def _cost(scale: Scale, part: str, name: str, settings: dict[str, Any], bits: in
     private |= kernel and "f" in settings.get("diversity", "")  # other features are another basis
     if name == "Mix":
         return sum(_cost(scale, part, own, about, bits // 2, measured) for own, about in settings["parts"].items())
-    if name in PER_BIT:
-        per_bit = PER_BIT[name] * (n_train / 5_000) ** 1.3 * (2.5 if part == "digits" else 1.0)
+    if name == "BRE":
+        per_bit = 0.009 * bits * n_train / 5_000  # as measured: more bits, more rounds over all of them
+    elif name in PER_BIT:
+        per_bit = PER_BIT[name] * n_train / 5_000 * (2.5 if part == "digits" else 1.0)
     elif kernel:
         per_bit = 0.03 + 1.5e-5 * n_train * centers
     else:
@@ -92,12 +94,11 @@ PER_BIT = {
     "STH": 0.1,
     "MLH": 0.1,
     "KSH": 0.08,
-    "KSHcut": 0.12,
+    "KSHcut": 0.07,
     "NeighbourKSHcut": 0.15,
     "PrivateKSHcut": 0.2,
     "FastHash": 0.2,
     "BA": 0.2,
-    "BRE": 0.25,
 }
 
 

@@ -89,7 +89,7 @@ def euclidean(scale: Scale, part: str) -> Cell:
 def opq(scale: Scale, part: str, bits: int) -> Cell:
     """Return OPQ through faiss at the bytes of the codes, trained on as many points as ILHt sees, up to 50,000."""
     n_train = min(50_000, bits * scale.n_train, scale.data(part).n_base)
-    cost = 1.0 if scale.n_train < 1_000 else 60.0 + scale.data(part).n_base * 1e-4
+    cost = 1.0 if scale.n_train < 1_000 else 60.0 + 0.8 * bits + scale.data(part).n_base * 2.6e-4
     return Cell("product_quantiser", {"data": part, "bits": bits, "n_train": n_train}, 0, cost=cost, limit=scale.limit)
 
 

@@ -35,7 +35,7 @@ def orders(scale: Scale, part: str, name: str) -> Cell:
     }
     longest = ilh(scale, part, 0).cost if name == "ILH" else method(scale, part, 0, name, scale.max_bits).cost
     data = scale.data(part)
-    measuring = ORDERS * len(scale.grid) * data.n_base * data.n_queries * 1.5e-9
+    measuring = ORDERS * len(scale.grid) * data.n_base * data.n_queries * 8e-10
     return Cell("orders", params, 0, cost=longest + measuring)
 
 

@@ -24,7 +24,7 @@ def pruned(scale: Scale, seed: int) -> Cell:
     at = [bits for bits in (8, 16, 24, 32, 48, 64) if bits <= min(LONGEST, scale.max_bits // 2)]
     pool = scale.max_bits
     params = {"data": "images", "settings": settings_of(scale), "pool": pool, "bits": at[-1], "at": at}
-    return Cell("pruned", params, seed, cost=2.0 * ilh(scale, "images", seed).cost + 0.5 * at[-1])
+    return Cell("pruned", params, seed, cost=1.2 * ilh(scale, "images", seed).cost)
 
 
 def mixed(scale: Scale, bits: int, seed: int) -> Cell:

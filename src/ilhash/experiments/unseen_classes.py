@@ -46,7 +46,7 @@ def unseen(scale: Scale, name: str, seed: int) -> Cell:
         "held_out": scale.held_out,
         "k": min(scale.images.k, 100),
     }
-    return Cell("unseen", params, seed, cost=10.0 if scale.name == "paper" else 1.0)
+    return Cell("unseen", params, seed, cost=2.0 if scale.name == "paper" else 1.0)
 
 
 def _cells(scale: Scale) -> list[Cell]:
