@@ -22,7 +22,7 @@ from ilhash.experiments._verdicts import (
 )
 from ilhash.experiments.block_order import energies, precisions
 from ilhash.experiments.diversity_mechanisms import coupled, mechanism
-from ilhash.experiments.feature_fraction import encoding, fractions_of, precision_over
+from ilhash.experiments.feature_fraction import best_fraction, encoding_seconds, fractions_of, precision_over
 from ilhash.experiments.precision_by_bits import nested
 from ilhash.experiments.training_set_size import all_alike, growing, single_bit
 from ilhash.experiments.training_sets import n_disjoint, sampling_curves
@@ -158,14 +158,13 @@ def _best_fraction(results: Results, name: str, wanted: float, low: float, margi
     bits = results.scale.bits[-1]
     course = precision_over(results, "images", name, bits).mean(axis=0)
     fractions = fractions_of(results.scale, "images")
-    best = fractions[int(np.argmax(course))] if np.isfinite(course).all() else float("nan")
+    if not np.isfinite(course).all():
+        return untested("cells are missing")
+    best, highest = best_fraction(results, "images", name, bits)
     at_wanted = float(course[fractions.index(wanted)])
-    told = (
-        f"b={bits}: best at d/D = {number(best, 2)} ({number(float(np.max(course)))}); at {wanted:g} "
-        f"{number(at_wanted)}"
-    )
+    told = f"b={bits}: best at d/D = {number(best, 2)} ({number(highest)}); at {wanted:g} {number(at_wanted)}"
     high = 1.0 if wanted == 1.0 else 1.5 * wanted
-    return judged_by(told, low <= best <= high, float(np.max(course)) - at_wanted <= margin)
+    return judged_by(told, low <= best <= high, highest - at_wanted <= margin)
 
 
 def _half_of_the_features(results: Results) -> Judged:
@@ -198,11 +197,9 @@ def _all_d_like_ilhi(results: Results) -> Judged:
 
 
 def _query_time(results: Results) -> Judged:
-    scale = results.scale
-    found = {f: results.read(encoding(scale, f)) for f in (0.25, 0.5, 1.0)}
-    if any(one is None for one in found.values()):
+    times = dict(zip(results.scale.fractions, encoding_seconds(results)["per_vector"], strict=True))
+    if np.isnan(times[1.0]):
         return untested("cells are missing")
-    times = {f: one.numbers["per_vector"] for f, one in found.items() if one is not None}
     told = ", ".join(f"d/D={f:g}: {times[f] / times[1.0]:.2f} of the time" for f in (0.25, 0.5))
     return judged_by(
         told, times[0.25] <= 0.35 * times[1.0] and times[0.5] <= 0.6 * times[1.0], times[0.25] <= 0.8 * times[1.0]

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ilhash._files import library_version, make_folder, sync_folder, write_file
 from ilhash.experiments._cells import Cell, Outcome
@@ -92,9 +93,12 @@ class Results:
         return self._file(cell, ".json").is_file()
 
     def write(self, cell: Cell, outcome: Outcome) -> None:
-        """Store a cell: arrays first, and then the numbers, which make it count."""
+        """Store a cell: arrays first, and then the numbers, which make it count.
+
+        Arrays are stored to seven digits: more than any figure shows, in half the space.
+        """
         buffer = io.BytesIO()
-        arrays: dict[str, Any] = dict(outcome.arrays)
+        arrays: dict[str, Any] = {name: _as(np.float64, np.float32, array) for name, array in outcome.arrays.items()}
         np.savez_compressed(buffer, **arrays)
         data = buffer.getvalue()
         document = {
@@ -131,7 +135,7 @@ class Results:
                     f"{self._file(cell, '.npz')}: remove it and its .json to compute the cell again"
                 )
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+                arrays = {name: _as(np.float32, np.float64, archive[name]) for name in archive.files}
         return Outcome(document["numbers"], arrays, document["status"], document["reason"], document["seconds"])
 
     @contextmanager
@@ -196,6 +200,11 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown"
+
+
+def _as(given: type, wanted: type, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of one type as another, and others as they are."""
+    return array.astype(wanted) if array.dtype == given else array
 
 
 def _write_json(path: Path, document: Any) -> None:

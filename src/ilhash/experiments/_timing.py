@@ -68,15 +68,21 @@ def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
 
 
 def encoding_time(problem: Problem, params: Params, seed: int) -> Outcome:
-    """Seconds of encoding many vectors at once, and one alone, for functions of a share of the features."""
-    settings = dict(params["settings"])
-    model = ILH(n_bits=params["bits"], random_state=seed, **settings).fit(problem.X, problem.y)
+    """Seconds of encoding a vector among many, and one alone, for functions of each share of the features, in turns."""
+    models = [
+        ILH(n_bits=params["bits"], random_state=seed, n_features=share, **params["settings"]).fit(problem.X, problem.y)
+        for share in params["fractions"]
+    ]
     many = np.asarray(problem.X[:20_000], dtype=np.float32)
     one = many[:1]
-    model.transform(many)
-    batch = [_seconds(lambda: model.transform(many)) for _ in range(7)]
-    lone = [_seconds(lambda: model.transform(one)) for _ in range(200)]
-    return Outcome({"per_vector": float(np.median(batch)) / len(many), "lone": float(np.median(lone))})
+    batch = np.empty((params["rounds"], len(models)))
+    lone = np.empty_like(batch)
+    for turn in range(params["rounds"]):
+        for column, model in enumerate(models):
+            batch[turn, column] = _seconds(functools.partial(model.transform, many)) / len(many)
+            calls = [_seconds(functools.partial(model.transform, one)) for _ in range(50)]
+            lone[turn, column] = np.median(calls)
+    return Outcome({"per_vector": np.median(batch, axis=0).tolist(), "lone": np.median(lone, axis=0).tolist()})
 
 
 def speed_up(problem: Problem, params: Params, seed: int) -> Outcome:

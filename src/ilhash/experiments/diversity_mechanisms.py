@@ -97,12 +97,17 @@ def _pictures(results: Results) -> list[Picture]:
         for column in range(len(names)):  # after the row has its common limits
             label_ends(axes[row, column], axes[row, column].ends, size=7, gap=0.085)
     bits, n = scale.bits[-1], scale.n_train
-    at = {name: mean_of(_values(results, name, "linear", bits)[:, scale.sizes.index(n)]) for name in names}
-    told = ", ".join(f"{name} {number(at[name])}" for name in names)
+    column = scale.sizes.index(n)
+    told = "; ".join(
+        f"{function} "
+        + ", ".join(f"{name} {number(mean_of(_values(results, name, function, bits)[:, column]))}" for name in names)
+        for function in FUNCTIONS
+    )
     caption = (
         f"Precision@{scale.images.k} on {scale.images.title} against the training points of each bit; columns are "
         f"mechanisms, rows kinds of hash function. Bands: one standard deviation over {scale.n_seeds} training sets "
-        f"(linear functions, and ILHt everywhere). Linear, N = {n:,}, b = {bits}: {told}."
+        f"(linear functions, and ILHt everywhere). N = {n:,}, b = {bits}: {told}. Where bits have their own features "
+        "(f), common centres are the same points seen through other features, so that kernels differ all the same."
     )
     paper = (
         "ILHt is clearly the best mechanism, above ILHitf, which combines all three, and well above KSHcut; precision "

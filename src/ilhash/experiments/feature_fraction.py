@@ -12,19 +12,26 @@ from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
-from ilhash.experiments._style import INK, Picture, band, colour, label_ends, new_figure, number
+from ilhash.experiments._style import INK, Picture, band, colour, label_ends, new_figure
 
-__all__ = ["EXPERIMENT", "LETTERS", "draw_fractions", "encoding", "fraction_cells", "fractions_of", "precision_over"]
+__all__ = [
+    "EXPERIMENT",
+    "LETTERS",
+    "best_fraction",
+    "draw_fractions",
+    "encoding_seconds",
+    "fraction_cells",
+    "fractions_of",
+    "precision_over",
+]
 
 PARTS = ("images", "digits")
 LETTERS = {"ILHf": "f", "ILHitf": "itf"}
-FEWER = 3  # seeds on the datasets where a model takes longest
 
 
 def fraction_cells(scale: Scale, part: str, name: str, fraction: float) -> list[Cell]:
     """Return the models whose bits see this share of the features, over seeds."""
-    n_seeds = len(scale.seeds_of(part)) if part == "images" else min(FEWER, len(scale.seeds_of(part)))
-    return [ilh(scale, part, seed, LETTERS[name], n_features=fraction) for seed in range(n_seeds)]
+    return [ilh(scale, part, seed, LETTERS[name], n_features=fraction) for seed in scale.seeds_of(part)]
 
 
 def fractions_of(scale: Scale, part: str) -> tuple[float, ...]:
@@ -32,12 +39,16 @@ def fractions_of(scale: Scale, part: str) -> tuple[float, ...]:
     return scale.fractions if part == "images" else tuple(f for f in scale.fractions if f not in (0.05, 0.4, 0.6, 0.9))
 
 
-def encoding(scale: Scale, fraction: float) -> Cell:
-    """Return the cell that times encoding."""
-    settings = settings_of(scale, "f", n_features=fraction)
-    return Cell(
-        "encoding_time", {"data": "images", "settings": settings, "bits": scale.bits[-1]}, 0, cost=4.0, alone=True
-    )
+def encoding(scale: Scale) -> Cell:
+    """Return the cell that times encoding with every share of the features."""
+    params = {
+        "data": "images",
+        "settings": settings_of(scale, "f"),
+        "bits": scale.bits[-1],
+        "fractions": list(scale.fractions),
+        "rounds": 15,
+    }
+    return Cell("encoding_time", params, 0, cost=5.0 * len(scale.fractions) * scale.n_train / 5_000, alone=True)
 
 
 def _cells(scale: Scale) -> list[Cell]:
@@ -46,7 +57,7 @@ def _cells(scale: Scale) -> list[Cell]:
         for name in LETTERS:
             for fraction in fractions_of(scale, part):
                 found += fraction_cells(scale, part, name, fraction)
-    return found + [encoding(scale, fraction) for fraction in scale.fractions]
+    return [*found, encoding(scale)]
 
 
 def precision_over(results: Results, part: str, name: str, bits: int) -> NDArray[np.float64]:
@@ -72,14 +83,33 @@ def draw_fractions(results: Results, panel: Any, part: str, name: str) -> None:
     panel.ends = ends
 
 
-def _times(results: Results) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    found = [results.read(encoding(results.scale, fraction)) for fraction in results.scale.fractions]
-    rows = [
-        (np.nan, np.nan) if one is None else (1e6 * one.numbers["per_vector"], 1e6 * one.numbers["lone"])
-        for one in found
-    ]
-    table = np.array(rows)
-    return table[:, 0], table[:, 1]
+def encoding_seconds(results: Results) -> dict[str, NDArray[np.float64]]:
+    """Return seconds to encode a vector among many ("per_vector") and one "lone" vector, at each share of features."""
+    found = results.read(encoding(results.scale))
+    nothing = [np.nan] * len(results.scale.fractions)
+    return {name: np.array(found.numbers[name] if found else nothing) for name in ("per_vector", "lone")}
+
+
+def _time_panels(results: Results, batch_panel: Any, lone_panel: Any) -> float:
+    """Draw how long encoding takes; return the seconds of a lone query with all features."""
+    shares, seconds = results.scale.fractions, encoding_seconds(results)
+    batch_panel.plot(shares, seconds["per_vector"] / seconds["per_vector"][-1], color=colour("ILHf"), marker="o", ms=3)
+    batch_panel.plot([0, 1], [0, 1], color=INK, lw=0.8, ls=":")
+    batch_panel.text(0.55, 0.42, "d/D", fontsize=8, color=INK)
+    batch_panel.set(title="encoding many vectors", ylabel="time, of all features")
+    lone_panel.plot(shares, 1e6 * seconds["lone"], color=colour("ILHf"), marker="o", ms=3)
+    lone_panel.set(title="encoding one query", ylabel="microseconds")
+    for panel in (batch_panel, lone_panel):
+        panel.set(xlabel="share of the features, d/D", xlim=(0, 1.02), ylim=(0, None))
+    return float(seconds["lone"][-1])
+
+
+def best_fraction(results: Results, part: str, name: str, bits: int) -> tuple[float, float]:
+    """Return the share of features with the highest precision, mean over seeds, and that precision."""
+    course = precision_over(results, part, name, bits).mean(axis=0)
+    if np.isnan(course).all():
+        return float("nan"), float("nan")
+    return fractions_of(results.scale, part)[int(np.nanargmax(course))], float(np.nanmax(course))
 
 
 def _pictures(results: Results) -> list[Picture]:
@@ -93,29 +123,14 @@ def _pictures(results: Results) -> list[Picture]:
         for column in range(2):
             axes[row, column].set_ylim(low, high)
             label_ends(axes[row, column], axes[row, column].ends)
-    batch, lone = _times(results)
-    panel = axes[0, 2]
-    panel.plot(scale.fractions, batch / batch[-1], color=colour("ILHf"), marker="o", ms=3)
-    panel.plot([0, 1], [0, 1], color=INK, lw=0.8, ls=":")
-    panel.text(0.55, 0.42, "d/D", fontsize=8, color=INK)
-    panel.set(title="encoding many vectors", xlabel="share of the features, d/D", ylabel="time, of all features")
-    panel.set(xlim=(0, 1.02), ylim=(0, None))
-    panel = axes[1, 2]
-    panel.plot(scale.fractions, lone, color=colour("ILHf"), marker="o", ms=3)
-    panel.set(title="encoding one query", xlabel="share of the features, d/D", ylabel="microseconds")
-    panel.set(xlim=(0, 1.02), ylim=(0, None))
+    lone = _time_panels(results, axes[0, 2], axes[1, 2])
     bits = scale.bits[-1]
-    best = {
-        name: fractions_of(scale, "images")[
-            int(np.argmax(np.nan_to_num(precision_over(results, "images", name, bits).mean(axis=0))))
-        ]
-        for name in LETTERS
-    }
+    best = {name: best_fraction(results, "images", name, bits)[0] for name in LETTERS}
     caption = (
         f"Left and middle: precision against d/D; bands are one standard deviation over training sets. On "
         f"{scale.images.title} with {bits} bits the best d/D is {best['ILHf']:g} for ILHf and {best['ILHitf']:g} for "
         f"ILHitf. Right: time to encode with {bits} bits; the paper counts on d/D of the full time (dotted), but a "
-        f"dense product over all features is hard to beat: one query takes {number(float(lone[-1]), 0)} microseconds "
+        f"dense product over all features is hard to beat: one query takes {1e6 * lone:.0f} microseconds "
         "with all of them."
     )
     paper = (

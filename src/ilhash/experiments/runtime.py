@@ -99,6 +99,10 @@ def _growth_panel(results: Results, panel: Any, seconds: list[float]) -> None:
         panel.plot(at, values, color=colour(name), marker="o", ms=4, lw=2 if name == "ILHt" else 1.2)
         ends.append((label, values[-1], colour(name)))
     panel.set(xscale="log", yscale="log", xlabel="training points N", ylabel="seconds per bit")
+    ticks = sizes if set(sizes) <= PAPER_SECONDS.keys() else [sizes[0], sizes[-1], *PAPER_SECONDS]
+    panel.set_xticks(ticks, [f"{n:,}" for n in ticks])
+    panel.set_xticks([], minor=True)
+    panel.yaxis.set_major_formatter("{x:g}")
     panel.set_title("one bit of ILHt, one thread")
     label_ends(panel, ends)
 
@@ -112,6 +116,8 @@ def _coupled_panel(results: Results, panel: Any) -> None:
     panel.set(xscale="log", yscale="log", xlabel="number of bits b", ylabel="seconds of training")
     panel.set_xticks(scale.bits, [str(bits) for bits in scale.bits])
     panel.set_xticks([], minor=True)
+    for formatted in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
+        formatted("{x:g}")
     panel.set_title(f"all bits, N = {scale.n_train:,}, one thread")
     label_ends(panel, ends)
 

@@ -13,7 +13,7 @@ from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
 from ilhash.experiments._style import Picture, band, colour, label_ends, new_figure, number
 from ilhash.experiments.all_methods import draw_comparison, opq
-from ilhash.experiments.feature_fraction import LETTERS, draw_fractions, fraction_cells, fractions_of
+from ilhash.experiments.feature_fraction import LETTERS, best_fraction, draw_fractions, fraction_cells, fractions_of
 from ilhash.experiments.orthogonality import dot_products, draw, measures
 from ilhash.experiments.precision_by_bits import independent_curves, nested, orders
 from ilhash.experiments.training_sets import SAMPLINGS, draw_samplings, sampled
@@ -95,6 +95,14 @@ def _bits_panel(results: Results, panel: Any) -> None:
     label_ends(panel, ends)
 
 
+def _fractions_told(results: Results) -> str:
+    bits, told = results.scale.bits[-1], []
+    for name in LETTERS:
+        share, precision = best_fraction(results, PART, name, bits)
+        told.append(f"{name} is best with {share:g} of the features ({number(precision)})")
+    return f"With {bits} bits {' and '.join(told)}"
+
+
 def _top(results: Results) -> Picture:
     scale = results.scale
     figure, axes = new_figure(13, 3.7, 1, 4)
@@ -109,7 +117,7 @@ def _top(results: Results) -> Picture:
         f"{scale.words.title}, {scale.words.n_base:,} base points; {scale.neighbours} nearest neighbours within the "
         f"training set of each bit are similar, as many random others dissimilar; relevant are the {scale.words.k:,} "
         "nearest of the query. From left: features in ILHf and ILHitf, ways to draw training sets, precision as bits "
-        "are added."
+        f"are added. {_fractions_told(results)}."
     )
     paper = (
         "On a million Flickr images: as on labelled data, except that LSH is high, above KSHcut, and ILHt above LSH."
