@@ -98,8 +98,8 @@ class Results:
         Arrays are stored to seven digits: more than any figure shows, in half the space.
         """
         buffer = io.BytesIO()
-        arrays: dict[str, Any] = {name: _as(np.float64, np.float32, array) for name, array in outcome.arrays.items()}
-        np.savez_compressed(buffer, **arrays)
+        stored: dict[str, Any] = {name: _retyped(own, np.float64, np.float32) for name, own in outcome.arrays.items()}
+        np.savez_compressed(buffer, **stored)
         data = buffer.getvalue()
         document = {
             "task": cell.task,
@@ -135,7 +135,7 @@ class Results:
                     f"{self._file(cell, '.npz')}: remove it and its .json to compute the cell again"
                 )
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: _as(np.float32, np.float64, archive[name]) for name in archive.files}
+                arrays = {name: _retyped(archive[name], np.float32, np.float64) for name in archive.files}
         return Outcome(document["numbers"], arrays, document["status"], document["reason"], document["seconds"])
 
     @contextmanager
@@ -202,8 +202,8 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _as(given: type, wanted: type, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of one type as another, and others as they are."""
+def _retyped(array: NDArray[Any], given: type, wanted: type) -> NDArray[Any]:
+    """Return an array of the given type as the wanted one, and any other as it is."""
     return array.astype(wanted) if array.dtype == given else array
 
 

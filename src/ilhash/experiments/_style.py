@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Picture", "band", "colour", "label_ends", "new_figure", "number", "svg"]
+__all__ = ["Picture", "band", "colour", "figures", "label_ends", "new_figure", "number", "svg"]
 
 # Colours of a figure that the page decides: the text, what stands back, the grid, the paper beneath.
 INK, FAINT, GRID, PAPER = "#1a2b3c", "#8a9bac", "#c9d8e7", "#fdfcfb"
@@ -49,7 +49,7 @@ _COLOURS = {
     "disjoint": "#d62f2f",
     "random": "#e0759a",
     "bootstrap": "#5f7fbf",
-    "scipy": "#7d8894",
+    "scipy": "#8f6fb0",
     "pymaxflow": "#5f7fbf",
     "paper": "#808080",
 }
@@ -162,6 +162,17 @@ def _apart(spots: Sequence[float], gap: float) -> list[float]:
         out += [first + gap * place for place in range(len(group))]
     shift = max(0.0, -0.02 - out[0]) - max(0.0, out[-1] - 1.02)
     return [spot + shift for spot in out]
+
+
+def figures(value: float) -> str:
+    """Write a positive number with three figures.
+
+    Examples
+    --------
+    >>> figures(14.321), figures(float("nan"))
+    ('14.3', 'n/a')
+    """
+    return f"{value:.3g}" if np.isfinite(value) else "n/a"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -70,8 +70,8 @@ def _pictures(results: Results) -> list[Picture]:
     caption = (
         f"Random and fixed order of the blocks on {scale.images.title}, means over seeds with standard deviations. "
         "With no letter the order is all in which bits differ: fixed, all are the same. How far a fixed order sets the "
-        "others back says how much of their diversity is the order's. ILHt without labels "
-        f"({scale.words.title}, precision@{scale.words.k:,}): {without}."
+        f"others back says how much of their diversity is the order's. ILHt without labels ({scale.words.title}, "
+        f"precision@{scale.words.k:,}): {without}."
     )
     paper = "No figure; it states that a random order at each iteration improves over a fixed one."
     return [Picture("Order of the blocks", figure, caption, paper)]

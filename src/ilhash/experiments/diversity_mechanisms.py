@@ -42,8 +42,8 @@ def kshcut(
 
 
 def coupled(scale: Scale, function: str, n_train: int, bits: int) -> list[Cell]:
-    """Return the cells of KSHcut: all seeds at the standard N with linear functions, one elsewhere."""
-    seeds = scale.seeds if function == "linear" and n_train == scale.n_train else range(1)
+    """Return the cells of KSHcut: all seeds with linear functions, one elsewhere."""
+    seeds = scale.seeds if function == "linear" else range(1)
     return [kshcut(scale, "images", seed, bits, n_train, function) for seed in seeds]
 
 
@@ -68,8 +68,7 @@ def _values(results: Results, name: str, function: str, bits: int) -> np.ndarray
         else:
             cells = mechanism(scale, name, function, n_train)
         columns.append(over_seeds(results, cells, bits, scale.images.k))
-    most = max(len(column) for column in columns)
-    return np.array([np.resize(column, most) for column in columns]).T
+    return np.array(columns).T
 
 
 def _pictures(results: Results) -> list[Picture]:

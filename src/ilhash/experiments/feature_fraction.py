@@ -12,7 +12,7 @@ from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
-from ilhash.experiments._style import INK, Picture, band, colour, label_ends, new_figure
+from ilhash.experiments._style import INK, Picture, band, colour, figures, label_ends, new_figure
 
 __all__ = [
     "EXPERIMENT",
@@ -107,9 +107,9 @@ def _time_panels(results: Results, batch_panel: Any, lone_panel: Any) -> float:
 def best_fraction(results: Results, part: str, name: str, bits: int) -> tuple[float, float]:
     """Return the share of features with the highest precision, mean over seeds, and that precision."""
     course = precision_over(results, part, name, bits).mean(axis=0)
-    if np.isnan(course).all():
+    if np.isnan(course).any():
         return float("nan"), float("nan")
-    return fractions_of(results.scale, part)[int(np.nanargmax(course))], float(np.nanmax(course))
+    return fractions_of(results.scale, part)[int(np.argmax(course))], float(course.max())
 
 
 def _pictures(results: Results) -> list[Picture]:
@@ -125,13 +125,16 @@ def _pictures(results: Results) -> list[Picture]:
             label_ends(axes[row, column], axes[row, column].ends)
     lone = _time_panels(results, axes[0, 2], axes[1, 2])
     bits = scale.bits[-1]
-    best = {name: best_fraction(results, "images", name, bits)[0] for name in LETTERS}
+    best = "; ".join(
+        f"{scale.data(part).title} "
+        + ", ".join(f"{figures(best_fraction(results, part, name, bits)[0])} for {name}" for name in LETTERS)
+        for part in PARTS
+    )
     caption = (
-        f"Left and middle: precision against d/D; bands are one standard deviation over training sets. On "
-        f"{scale.images.title} with {bits} bits the best d/D is {best['ILHf']:g} for ILHf and {best['ILHitf']:g} for "
-        f"ILHitf. Right: time to encode with {bits} bits; the paper counts on d/D of the full time (dotted), but a "
-        f"dense product over all features is hard to beat: one query takes {1e6 * lone:.0f} microseconds "
-        "with all of them."
+        "Left and middle: precision against d/D; bands are one standard deviation over training sets. Best d/D with "
+        f"{bits} bits: {best}. Right: time to encode with {bits} bits; the paper counts on d/D of the full time "
+        f"(dotted), but a dense product over all features is hard to beat: one query takes {figures(1e6 * lone)} "
+        "microseconds with all of them."
     )
     paper = (
         "ILHf is best with about half of the features and for low d like LSH; ILHitf is best with all, because "

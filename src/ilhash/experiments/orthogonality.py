@@ -38,7 +38,7 @@ def measures(results: Results, part: str, kind: str) -> list[float]:
     outcome = results.read(dot_products(results.scale, part))
     if outcome is None:
         return []
-    table = outcome.arrays[kind].astype(np.float64)
+    table = outcome.arrays[kind]
     return [measure(_ones(table[:bits, :bits])) for bits in results.scale.compared_bits]
 
 
@@ -58,7 +58,7 @@ def draw(results: Results, part: str, outcome: Outcome) -> Any:
     scale = results.scale
     figure, axes = new_figure(11.5, 4.8, 2, len(scale.compared_bits) + 1)
     for row, (kind, name) in enumerate(KINDS.items()):
-        table = outcome.arrays[kind].astype(np.float64)
+        table = outcome.arrays[kind]
         for column, bits in enumerate(scale.compared_bits):
             panel = axes[row, column]
             shown = panel.imshow(table[:bits, :bits], cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")

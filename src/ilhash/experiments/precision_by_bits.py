@@ -63,7 +63,8 @@ def started(scale: Scale, part: str, bits: int, seed: int) -> Cell:
     return kshcut(scale, part, seed, bits, start=settings_of(scale))
 
 
-def _started_seeds(scale: Scale, part: str) -> range:
+def started_seeds(scale: Scale, part: str) -> range:
+    """Return the seeds of KSHcut-ILHt on one of the datasets."""
     return range(min(2, scale.n_seeds)) if part == "images" else range(1)
 
 
@@ -77,7 +78,7 @@ def _cells(scale: Scale) -> list[Cell]:
         found += nested(scale, part, "BaggedTPCA", member_bits=1, n_train=scale.n_train)[:1]
         for bits in scale.coupled_grid:
             found += [kshcut(scale, part, seed, bits) for seed in scale.seeds_of(part)]
-            found += [started(scale, part, bits, seed) for seed in _started_seeds(scale, part)]
+            found += [started(scale, part, bits, seed) for seed in started_seeds(scale, part)]
     for flip in FLIPS:
         found += [perturbed(scale, bits, flip, seed) for bits in scale.bits for seed in scale.seeds]
     return found
@@ -129,7 +130,7 @@ def _other_lines(results: Results, panel: Any, part: str) -> list[tuple[str, flo
     ends = [("KSHcut", band(panel, scale.coupled_grid, coupled_curves(results, part), "KSHcut"), colour("KSHcut"))]
     from_ilht = [
         [at_bits(results, started(scale, part, bits, seed), bits, k) for bits in scale.coupled_grid]
-        for seed in _started_seeds(scale, part)
+        for seed in started_seeds(scale, part)
     ]
     name = "KSHcut-ILHt"
     ends.append((name, band(panel, scale.coupled_grid, from_ilht, name, ls="--"), colour(name)))

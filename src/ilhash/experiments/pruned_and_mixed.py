@@ -73,9 +73,9 @@ def _pictures(results: Results) -> list[Picture]:
     )
     caption = (
         f"{scale.images.title}. Bits chosen greedily from a pool of {scale.max_bits} ILHt bits on held-out training "
-        f"points, against the first bits of the same pool: {told} bits. Mixed models hold half of their bits for ILHt "
-        "and half for ITQ; what they are good for are classes that training never saw (above). Asymmetric search keeps "
-        "the query's margins."
+        f"points, against the first bits of the same pool, {len(_seeds(scale))} seeds: {told} bits. Mixed models hold "
+        "half of their bits for ILHt and half for ITQ; what they are good for are classes that training never saw "
+        "(above). Asymmetric search keeps the query's margins."
     )
     paper = "Not in the paper, which names pruning a large ensemble as future work."
     return [Picture("Pruned, mixed, asymmetric", figure, caption, paper)]

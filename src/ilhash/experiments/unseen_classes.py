@@ -11,7 +11,7 @@ from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
-from ilhash.experiments._style import FAINT, INK, Picture, colour, new_figure, number
+from ilhash.experiments._style import FAINT, INK, Picture, colour, label_ends, new_figure, number
 
 __all__ = ["EXPERIMENT", "METHODS", "unseen"]
 
@@ -57,7 +57,7 @@ def _pictures(results: Results) -> list[Picture]:
     scale = results.scale
     figure, axes = new_figure(6.4, 5)
     panel = axes[0, 0]
-    seen_all, unseen_all = [], []
+    ends = []
     for name in METHODS:
         found = [one for one in (results.read(unseen(scale, name, seed)) for seed in scale.seeds) if one is not None]
         if not found:
@@ -67,25 +67,19 @@ def _pictures(results: Results) -> list[Picture]:
         panel.errorbar(
             seen.mean(), new.mean(), new.std(), seen.std(), color=colour(name), marker="o", ms=6, lw=1, capsize=2
         )
-        panel.annotate(
-            f"{name} ({number(float(seen.mean()))}, {number(float(new.mean()))})",
-            (seen.mean(), new.mean()),
-            (7, 5),
-            textcoords="offset points",
-            fontsize=8,
-            color=colour(name),
-        )
-        seen_all.append(seen.mean())
-        unseen_all.append(new.mean())
-    panel.margins(x=0.35, y=0.15)
+        told = f"{name} {number(float(seen.mean()))}, {number(float(new.mean()))}"
+        ends.append((told, float(new.mean()), colour(name)))
+    panel.margins(x=0.1, y=0.1)
     panel.set(xlabel="precision on seen classes", ylabel="precision on unseen classes")
     panel.axhline(1 / scale.held_out, color=FAINT, lw=0.8, ls=":")
     panel.text(0.01, 1 / scale.held_out, "chance", transform=panel.get_yaxis_transform(), fontsize=7.5, color=INK)
+    label_ends(panel, ends, size=8)
     cell = unseen(scale, "ILHt", 0)
     caption = (
         f"{scale.held_out} classes of {scale.images.title} are kept from training and searched among themselves; "
         f"precision@{cell.params['k']} with {cell.params['bits']} bits, means and standard deviations over "
-        f"{scale.n_seeds} draws of classes and training sets. Chance is lower on seen classes (there are more of them)."
+        f"{scale.n_seeds} draws of classes and training sets; at each name precision on seen and on unseen classes. "
+        "Chance is lower on seen classes (there are more of them)."
     )
     return [Picture("Seen and unseen classes", figure, caption, "Not in the paper.")]
 

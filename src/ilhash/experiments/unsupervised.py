@@ -11,8 +11,8 @@ from ilhash.experiments._cells import Cell
 from ilhash.experiments._experiment import Experiment
 from ilhash.experiments._scales import Scale
 from ilhash.experiments._store import Results
-from ilhash.experiments._style import Picture, band, colour, label_ends, new_figure, number
-from ilhash.experiments.all_methods import draw_comparison, opq
+from ilhash.experiments._style import Picture, band, colour, figures, label_ends, new_figure, number
+from ilhash.experiments.all_methods import draw_comparison, opq, opq_precision
 from ilhash.experiments.feature_fraction import LETTERS, best_fraction, draw_fractions, fraction_cells, fractions_of
 from ilhash.experiments.orthogonality import dot_products, draw, measures
 from ilhash.experiments.precision_by_bits import independent_curves, nested, orders
@@ -99,7 +99,7 @@ def _fractions_told(results: Results) -> str:
     bits, told = results.scale.bits[-1], []
     for name in LETTERS:
         share, precision = best_fraction(results, PART, name, bits)
-        told.append(f"{name} is best with {share:g} of the features ({number(precision)})")
+        told.append(f"{name} is best with {figures(share)} of the features ({number(precision)})")
     return f"With {bits} bits {' and '.join(told)}"
 
 
@@ -130,7 +130,7 @@ def _middle(results: Results) -> list[Picture]:
     if outcome is None:
         return []
     codes, weights = measures(results, PART, "codes"), measures(results, PART, "weights")
-    table = np.abs(outcome.arrays["codes"].astype(np.float64))
+    table = np.abs(outcome.arrays["codes"])
     agreement = (table.sum() - np.trace(table)) / (table.size - len(table))
     caption = (
         f"ILHt on {results.scale.words.title}: the measure (mean squared dot product) goes from {number(codes[0])} to "
@@ -152,10 +152,11 @@ def _bottom(results: Results) -> Picture:
     told = "; ".join(
         f"b = {bits}: "
         + ", ".join(f"{name} {number(score)}" for name, score in list(scores(results, bits).items())[:3])
+        + f" (OPQ, no binary code, {number(opq_precision(results, PART, bits))})"
         for bits in scale.compared_bits
     )
     gone = f" Not drawn: {'; '.join(absent)}." if absent else ""
-    caption = f"Precision over k and over recall without labels. Best three: {told}.{gone}"
+    caption = f"Precision over k and over recall without labels. Best three binary codes: {told}.{gone}"
     paper = "ILHt beats all others or is comparable to the best, particularly as b grows."
     return Picture("Without labels: all methods", figure, caption, paper)
 
