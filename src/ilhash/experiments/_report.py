@@ -87,7 +87,7 @@ def _head(results: Results, judged: list[tuple[Claim, Judged]]) -> str:
     )
     return (
         "<header><h1>An ensemble diversity approach to supervised binary hashing, <em>reproduced</em></h1>"
-        "<p>Every figure and every claim of M. Á. Carreira-Perpiñán and R. Raziperchikolaei (NIPS 2016), recomputed "
+        "<p>The figures and claims of M. Á. Carreira-Perpiñán and R. Raziperchikolaei (NIPS 2016), recomputed "
         f"by <code>ilhash reproduce</code> at the <b>{scale.name}</b> scale: {escape(scale.about)}.</p>"
         f"<ul class=tally>{tally}</ul><ul class=data>{data}</ul><nav><a href=#claims>Claims</a>{links}"
         "<a href=#environment>Environment</a></nav></header>"

@@ -41,12 +41,12 @@ NESTED = ("LSH",)
 
 
 def entrants(scale: Scale, page: str, part: str) -> dict[str, Entry]:
-    """Return the rows of a page; SDH, which the paper does not have, stands on both."""
+    """Return the rows of a page; the baselines that the paper does not have, SDH and sign bits, stand on both."""
     if page == "linear":
         kernel = TABLES["kernel"]
         found = {name: entry for name, entry in TABLES["linear"].items() if name not in ("ILHi", "class, 1-hot")}
         return found | {name: kernel[name] for name in (*AS_IN_THE_PAPER, "SDH")}
-    return dict(TABLES["kernel"])
+    return dict(TABLES["kernel"]) | {"Sign": TABLES["linear"]["Sign"]}
 
 
 def entrant(scale: Scale, part: str, entry: Entry, bits: int) -> Cell:
