@@ -11,31 +11,35 @@ ifneq ($(wildcard ../shared/data),)
 export ILHASH_DATA ?= $(abspath ../shared/data)
 endif
 
-CORE := $(wildcard src/core/*.cpp src/core/*.hpp src/core/*.inc)
+CORE := $(wildcard $(foreach folder,src/core src/core/bindings,$(folder)/*.cpp $(folder)/*.hpp $(folder)/*.inc))
 # An editable install knows the modules that were there when it was made: a folder is newer when one comes or goes.
 PACKAGES := $(shell find src/ilhash -type d -not -name __pycache__)
 
-# The C++ tests run once with each set of kernels that the machine has.
-SANITIZED := build/sanitized
-SANITIZE := -std=c++17 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc/core
+# The vector kernels are compiled once per instruction set; the C++ tests run once with each that the machine has.
+COMPILE := -std=c++17 -Isrc/core
 KERNELS := dispatch.o vector_portable.o
 LEVELS := portable
 ifneq ($(findstring x86_64,$(shell $(CXX) -dumpmachine)),)
-SANITIZE += -DILHASH_X86=1
+COMPILE += -DILHASH_X86=1
 KERNELS += vector_avx2.o vector_avx512.o
 LEVELS += $(if $(shell grep -sw -m 1 avx2 /proc/cpuinfo),avx2) $(if $(shell grep -sw -m 1 avx512vl /proc/cpuinfo),avx512)
-$(SANITIZED)/vector_avx2.o: INSTRUCTIONS := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
-$(SANITIZED)/vector_avx512.o: INSTRUCTIONS := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
+build/%/vector_avx2.o build/%/vector_avx2.tidy: INSTRUCTIONS := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
+build/%/vector_avx512.o build/%/vector_avx512.tidy: INSTRUCTIONS := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 \
+  -mfma -mbmi -mbmi2 -mpopcnt
+else
+NOT_HERE := %_avx2.cpp %_avx512.cpp
 endif
+SANITIZED := build/sanitized
+SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo test test-all lint test-core test-python test-wheel bench lock clean
+.PHONY: help demo test test-all lint lint-core test-core test-python test-wheel bench lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
 	@echo "make test      lint, types, C++ tests under sanitizers, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
-	@echo "make lint      ruff and mypy"
+	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
 	@echo "make lock      renew requirements-dev.lock"
 
 $(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES)
@@ -58,6 +62,29 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) lint-core
+
+# Types of one name in two files are found where the files are linked, and only with link-time optimization.
+LINTED := build/lint
+UNITS := $(patsubst src/core/%.cpp,$(LINTED)/%,$(filter-out $(NOT_HERE),$(filter %.cpp,$(CORE))))
+$(LINTED)/bindings/%: HEADERS = -DNB_SHARED $(addprefix -isystem ,$(shell $(BIN)/python -c \
+  "import nanobind, sysconfig; print(nanobind.include_dir(), sysconfig.get_path('include'))"))
+
+$(LINTED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE))
+	mkdir -p $(@D)
+	$(CXX) $(COMPILE) $(HEADERS) $(INSTRUCTIONS) -O0 -fPIC -flto -c $< -o $@
+
+$(LINTED)/core.so: $(UNITS:=.o)
+	$(CXX) -O0 -shared -flto -Werror=odr -Werror=lto-type-mismatch $^ -o $@
+
+$(LINTED)/%.tidy: src/core/%.cpp $(filter-out %.cpp,$(CORE)) .clang-tidy src/core/bindings/.clang-tidy
+	mkdir -p $(@D)
+	$(BIN)/clang-tidy --quiet $< -- $(COMPILE) $(HEADERS) $(INSTRUCTIONS)
+	touch $@
+
+lint-core:
+	$(BIN)/clang-format --dry-run --Werror $(CORE) $(wildcard src/core/tests/*)
+	$(MAKE) --jobs=2 $(LINTED)/core.so $(UNITS:=.tidy)
 
 $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp
 	mkdir -p $(@D)
@@ -66,7 +93,7 @@ $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/chec
 $(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o pair_loss.o digits.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
-$(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o rings.o nearest.o weighted.o histograms.o $(KERNELS))
+$(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o pivots.o nearest.o weighted.o histograms.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
 $(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o boosting.o)
@@ -110,7 +137,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/gist.py
 	$(BIN)/python benchmarks/prune.py
 	$(BIN)/python benchmarks/mix.py
-	$(BIN)/python benchmarks/unlabelled.py
+	$(BIN)/python benchmarks/unlabeled.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/formats.py

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from features import standardised_320
 from ilhash import core_simd
-from ilhash.functions import LinearFunction
-from ilhash.functions import _encoder as encoder_module
+from ilhash.functions import Encoder, LinearFunction
+from ilhash.functions import _linear as linear_module
 
 N_BITS = 64
 
@@ -33,10 +33,10 @@ def functions(n_features: int, d: int) -> list[LinearFunction]:
 
 def milliseconds(X: np.ndarray, d: int, gather_below: float, repeats: int) -> float:
     """Time the margins of X with the encoder forced to gather (1) or to multiply (0)."""
-    kept = encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS
-    encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS = gather_below, 0
+    kept = linear_module.GATHER_BELOW, linear_module.GATHER_ROWS
+    linear_module.GATHER_BELOW, linear_module.GATHER_ROWS = gather_below, 0
     try:
-        encoder = encoder_module.Encoder(functions(X.shape[1], d), X.shape[1])
+        encoder = Encoder(functions(X.shape[1], d), X.shape[1])
         encoder.margins(X)
         times = []
         for _ in range(repeats):
@@ -44,7 +44,7 @@ def milliseconds(X: np.ndarray, d: int, gather_below: float, repeats: int) -> fl
             encoder.margins(X)
             times.append(time.perf_counter() - begin)
     finally:
-        encoder_module.GATHER_BELOW, encoder_module.GATHER_ROWS = kept
+        linear_module.GATHER_BELOW, linear_module.GATHER_ROWS = kept
     return 1e3 * float(np.median(times))
 
 
@@ -60,8 +60,8 @@ def main() -> None:
             for fraction in (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75):
                 d = max(1, round(fraction * X.shape[1]))
                 gathered, product = (milliseconds(batch, d, below, repeats) for below in (1.1, 0.0))
-                many = rows >= encoder_module.GATHER_ROWS
-                chosen = gathered if many and fraction < encoder_module.GATHER_BELOW else product
+                many = rows >= linear_module.GATHER_ROWS
+                chosen = gathered if many and fraction < linear_module.GATHER_BELOW else product
                 print(f"{fraction:>6} {gathered:>10.4g} {product:>10.4g} {chosen:>10.4g} {chosen / whole:>15.2f}x")
 
 

@@ -116,7 +116,7 @@ def main() -> None:
         show("array in memory", rows, memory, 0.0, memory)
         for title, (file, _) in WRITERS.items():
             with tempfile.TemporaryDirectory(dir=folder) as out, Peak() as peak:
-                source = ilhash.datasets.open_vectors(folder / file)
+                source = ilhash.open_vectors(folder / file)
                 seconds = seconds_of(lambda path, source=source: ilhash.write_codes(model, source, path), Path(out))
                 reading = seconds_of(lambda _, source=source: read(source), Path(out))
                 flips = flipped(model, source, ilhash.open_codes(Path(out) / "codes-0").read(), wanted)

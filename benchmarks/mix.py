@@ -21,7 +21,9 @@ import numpy as np
 
 from features import principal_components
 from ilhash import ILH, HoldOut, Mix, codes, prune
-from ilhash.evaluation import UnseenClasses, by_neighbours, precision_at_k
+from ilhash.evaluation import UnseenClasses
+from ilhash.experiments.comparison import euclidean_precision
+from ilhash.experiments.engine.tasks import code_precision
 from ilhash.methods import ITQ
 from prune import load
 
@@ -40,19 +42,7 @@ def families(random_state: int, supervised: int, unsupervised: int) -> list:
 
 def precision_of(encode, X, y, split) -> list[float]:
     """Precision among seen and among unseen classes."""
-    return [
-        precision_at_k(encode(X[part.base]), y[part.base], encode(X[part.queries]), y[part.queries], K)[0]
-        for part in (split.seen, split.unseen)
-    ]
-
-
-def precision_of_floats(X, y, split) -> list[float]:
-    found = []
-    for part in (split.seen, split.unseen):
-        nearest = by_neighbours(X[part.base], X[part.queries], K)
-        rows = np.stack([nearest.rows(q) for q in range(nearest.n_queries)])
-        found.append(float((y[part.base][rows] == y[part.queries][:, None]).mean()))
-    return found
+    return [code_precision(encode, X, y, side, BITS, K) for side in (split.seen, split.unseen)]
 
 
 def one_split(X, y, n_points: int, seed: int) -> tuple[dict[str, list[float]], int]:
@@ -74,7 +64,12 @@ def one_split(X, y, n_points: int, seed: int) -> tuple[dict[str, list[float]], i
 
         return encode
 
-    found = {FLOATS: precision_of_floats(X, y, split)}
+    found = {
+        FLOATS: [
+            euclidean_precision(X[side.base], y[side.base], X[side.queries], y[side.queries], K)
+            for side in (split.seen, split.unseen)
+        ]
+    }
     for share in SHARES:
         found[f"{share} + {BITS - share}"] = precision_of(mixed(share, encoders.get(BITS - share)), X, y, split)
     held_out = HoldOut(classes=2, seed=seed)

@@ -15,8 +15,10 @@ import time
 import numpy as np
 
 from features import cifar_features, principal_components
-from ilhash import ILH, HoldOut, codes, datasets, prune
-from ilhash.evaluation import Protocol, precision_at_k
+from ilhash import ILH, HoldOut, datasets, prune
+from ilhash.evaluation import Protocol
+from ilhash.experiments.engine.problems import Problem
+from ilhash.experiments.engine.tasks import pruned
 
 BITS = (16, 32, 64)
 KS = (100, 500)
@@ -33,19 +35,10 @@ def one_seed(X, y, seed: int, pool_bits: int) -> np.ndarray:
     """Return precision (first or pruned, bits, k)."""
     split = Protocol(n_queries=2_000, k=KS, seed=seed).split(len(X))
     X = principal_components(X, split.base)
-    base, base_labels = X[split.base], y[split.base]
-    held_out = HoldOut(seed=seed)
-    pool = ILH(n_bits=pool_bits, n_train=5_000, random_state=seed, n_jobs=-1).fit(base, held_out.labels(base_labels))
-    chosen = prune(pool, base, base_labels, max(BITS), held_out=held_out, n_threads=2).chosen
-    base_bits, query_bits = (pool.decision_function(part) > 0 for part in (base, X[split.queries]))
-    out = np.empty((2, len(BITS), len(KS)))
-    for which, order in enumerate((np.arange(pool_bits), np.array(chosen))):
-        for column, bits in enumerate(BITS):
-            some = order[:bits]
-            out[which, column] = precision_at_k(
-                codes.pack(base_bits[:, some]), base_labels, codes.pack(query_bits[:, some]), y[split.queries], KS
-            )
-    return out
+    base, queries = ((X[rows], y[rows]) for rows in (split.base, split.queries))
+    problem = Problem.labeled(base, queries, KS, k=KS[-1])
+    measured = pruned(problem, pool_bits, {"n_train": 5_000, "n_jobs": -1}, BITS, seed)[1]
+    return np.stack([measured[order].precision for order in ("first", "chosen")])
 
 
 def compare(name: str, pool_bits: int, seeds: int) -> None:

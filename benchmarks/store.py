@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ilhash.search._store import Store, verify
+from ilhash.search import verify
+from ilhash.search._store import Store
 
 N = 10_000_000
 

@@ -1,7 +1,7 @@
 """Time to train one ILHt bit, row gathering to classifier, against what one could assemble from well-known parts.
 
 The peer is vectorised SciPy affinity + the faster of PyMaxflow and SciPy max-flow + scikit-learn's LinearSVC at the
-same C (benchmarks/peers.py). One thread each, wall clock, in turns, ratio of medians.
+same C (ilhash.experiments.engine.peers). One thread each, wall clock, in turns, ratio of medians.
 
     python benchmarks/train.py            # 320-d features, N = 2,000 to 20,000, and MNIST pixels at N = 5,000
 """
@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from features import standardised_320
 from ilhash import ILH, core_simd, datasets
 from ilhash.ensemble._bit import BitTrainer
+from ilhash.experiments.engine.peers import train_bit
 from ilhash.functions._svm import fit_squared_hinge, fit_squared_hinge_float64, squared_hinge_objective
-from peers import train_bit
 
 C = 0.01
 TARGETS = {2_000: 8, 5_000: 12, 10_000: 15, 20_000: 15}
@@ -27,7 +27,7 @@ TARGETS = {2_000: 8, 5_000: 12, 10_000: 15, 20_000: 15}
 def trainer_for(X: np.ndarray, y: np.ndarray, n_train: int) -> BitTrainer:
     """Return what trains any bit of a model, without training the model."""
     model = ILH(n_bits=1, n_train=n_train, C=C).fit(X, y)
-    supervision = model._supervision(X, y, None, None)
+    supervision = model._supervision(X, y, affinity=None, pairs=None)
     return BitTrainer(
         X, model.origin_, supervision, model._plan(X, supervision), "laplacian", model._learners(X, supervision), 1000
     )

@@ -14,7 +14,7 @@ from tests import oracles
 
 from ilhash import _core
 from ilhash.affinity import affinity_from_pairs
-from ilhash.diversity import NeighbourhoodRows, Plan, UniformRows, seed_for
+from ilhash.diversity import NeighborhoodOrder, Plan, UniformOrder, seed_for
 
 SEEDS = ("start", "graph", "order", "centers", "classifier")
 
@@ -30,7 +30,7 @@ def plan(letters="t", **changes):
         "similar": 5,
         "dissimilar": 6,
         "block_order": "random",
-        "source": UniformRows(1050),
+        "row_order": UniformOrder(1050),
     }
     return Plan(**{**settings, **changes})
 
@@ -149,7 +149,7 @@ def test_disjoint_slices_are_consecutive_parts_of_one_permutation():
 
 
 def test_one_set_that_holds_everything_is_reordered_for_every_bit():
-    p = plan(n_train=50, source=UniformRows(50))
+    p = plan(n_train=50, row_order=UniformOrder(50))
     rows = [p.draw(bit).rows for bit in range(3)]
     assert all(np.array_equal(np.sort(own), np.arange(50)) for own in rows)
     assert different([p.draw(bit) for bit in range(3)], "rows") == 3
@@ -164,7 +164,7 @@ def test_random_sets_are_without_repetition_and_overlap_between_bits():
 
 
 def test_bootstrap_sets_repeat_about_a_third():
-    p = plan(sampling="bootstrap", n_train=1000, source=UniformRows(1000))
+    p = plan(sampling="bootstrap", n_train=1000, row_order=UniformOrder(1000))
     for bit in range(3):
         rows = p.draw(bit).rows
         assert rows.min() >= 0
@@ -176,8 +176,8 @@ def test_bootstrap_sets_repeat_about_a_third():
 @pytest.mark.parametrize("sampling", ["disjoint", "random", "bootstrap"])
 def test_only_points_of_the_pool_are_drawn(sampling):
     pool = np.arange(3, 900, 3)
-    p = plan(sampling=sampling, n_train=60, source=UniformRows(900, pool))
-    assert p.source.size == len(pool)
+    p = plan(sampling=sampling, n_train=60, row_order=UniformOrder(900, pool))
+    assert p.row_order.size == len(pool)
     for bit in range(12):
         assert np.isin(p.draw(bit).rows, pool).all()
 
@@ -248,8 +248,8 @@ def test_the_same_plan_draws_the_same_for_a_bit_in_any_order(letters, bit, state
 
 def test_draws_are_the_same_in_another_process():
     script = (
-        "from ilhash.diversity import Plan, UniformRows\n"
-        "p = Plan(0, 'itf', 'disjoint', 100, 20, 8, 5, 6, 'random', UniformRows(1050))\n"
+        "from ilhash.diversity import Plan, UniformOrder\n"
+        "p = Plan(0, 'itf', 'disjoint', 100, 20, 8, 5, 6, 'random', UniformOrder(1050))\n"
         "d = p.draw(7)\n"
         "print(d.rows.tolist(), d.features.tolist(), d.start, d.graph, d.order, d.centers, d.classifier)\n"
     )
@@ -326,7 +326,7 @@ def order_by_hand(matrix, seed):
 
 
 def rows_of(matrix):
-    return NeighbourhoodRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+    return NeighborhoodOrder(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
 
 
 @settings(deadline=None, max_examples=30)
@@ -347,7 +347,7 @@ def test_neighbourhood_order_equals_its_twin_and_holds_every_connected_point_onc
 
 def test_slices_of_neighbourhoods_are_disjoint():
     matrix = random_graph(600, 900, 0)
-    p = plan(n_train=100, source=rows_of(matrix))
+    p = plan(n_train=100, row_order=rows_of(matrix))
     assert p.n_disjoint == rows_of(matrix).size // 100
     rows = [p.draw(bit).rows for bit in range(p.n_disjoint)]
     together = np.concatenate(rows)
@@ -359,7 +359,7 @@ def test_neighbourhood_draws_keep_edges_under_every_sampling():
     matrix = random_graph(20_000, 30_000, 1)
     by_chance = matrix[_core.permuted(20_000, 0, 0, 200)][:, _core.permuted(20_000, 0, 0, 200)].nnz
     for sampling in ("disjoint", "random", "bootstrap"):
-        p = plan(sampling=sampling, n_train=200, source=rows_of(matrix))
+        p = plan(sampling=sampling, n_train=200, row_order=rows_of(matrix))
         rows = p.draw(1).rows
         assert len(rows) == 200
         unique = np.unique(rows)

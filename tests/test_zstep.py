@@ -14,8 +14,9 @@ from tests.oracles import (
 )
 
 from ilhash import _core
-from ilhash.affinity import euclidean_neighbours
-from ilhash.zstep import MAX_SWEEPS, coupling_graph, graph_couplings, minimise, random_start
+from ilhash.graph import coupling_graph, graph_couplings
+from ilhash.vectors import nearest_other_rows
+from ilhash.zstep import MAX_SWEEPS, minimize, random_start
 
 SCALE = 1024  # real weights in tests are multiples of 1 / SCALE: exact, and whole numbers for the oracle
 
@@ -31,7 +32,7 @@ def real_field(rng, n, size=20):
 
 
 def knn_arcs(rng, n, k):
-    nearest = euclidean_neighbours(rng.standard_normal((n, 3)).astype(np.float32), k)
+    nearest = nearest_other_rows(rng.standard_normal((n, 3)).astype(np.float32), k)
     W = np.zeros((n, n))
     W[np.repeat(np.arange(n), k), nearest.ravel()] = 1.0
     return np.maximum(W, W.T), nearest
@@ -103,7 +104,7 @@ def check_attracting_graphs(kind, count):
         graph, field = kind(rng)
         W = graph_couplings(graph)
         start = random_start(graph.n_points, case)
-        found = minimise(graph, start, seed=case, field=field)
+        found = minimize(graph, start, seed=case, field=field)
         lowest = lowest_energy_by_flow(W, field, SCALE if kind is real_weights else 1)
         assert direct_energy(W, found.z, field) == lowest, (kind.__name__, case)
         assert found.energies[-1] == lowest, (kind.__name__, case)
@@ -178,7 +179,7 @@ def check_signed_graphs(kind, with_field, count):
         W = graph_couplings(graph)
         field = real_field(rng, graph.n_points, 2) if with_field else None
         start = random_start(graph.n_points, case)
-        found = minimise(graph, start, seed=case, field=field)
+        found = minimize(graph, start, seed=case, field=field)
         assert found.converged
         assert found.n_blocks == len(np.unique(blocks))
         assert_every_block_is_optimal(W, blocks, found.z, field)
@@ -205,7 +206,7 @@ def test_first_sweep_in_fixed_order_cuts_the_last_block_exactly():
         rng = np.random.default_rng(case)
         graph, blocks = classes(rng)
         W = graph_couplings(graph)
-        z = minimise(graph, random_start(len(blocks), case), block_order="fixed", max_sweeps=1).z
+        z = minimize(graph, random_start(len(blocks), case), block_order="fixed", max_sweeps=1).z
         last = blocks == blocks.max()
         own, pull = W[last][:, last], pull_from_outside(W, z, last)
         assert direct_energy(own, z[last], pull) == lowest_energy_by_flow(own, pull)
@@ -217,14 +218,14 @@ def test_without_repelling_arcs_the_result_is_the_global_minimum_by_enumeration(
     rng = np.random.default_rng(seed)
     W = symmetric(rng, n, density, 1, 5 * SCALE if real else 5, SCALE if real else 1)
     field = real_field(rng, n, 6)
-    found = minimise(coupling_graph(scipy.sparse.csr_array(W)), random_start(n, seed), field=field)
+    found = minimize(coupling_graph(scipy.sparse.csr_array(W)), random_start(n, seed), field=field)
     assert found.energies[-1] == lowest_energy_by_enumeration(W, field)
 
 
 def test_sixteen_points_reach_the_global_minimum_by_enumeration():
     rng = np.random.default_rng(16)
     W, field = symmetric(rng, 16, 0.4, 1, 6), rng.integers(-9, 10, 16).astype(float)
-    found = minimise(coupling_graph(scipy.sparse.csr_array(W)), random_start(16, 0), field=field)
+    found = minimize(coupling_graph(scipy.sparse.csr_array(W)), random_start(16, 0), field=field)
     assert found.energies[-1] == lowest_energy_by_enumeration(W, field)
 
 
@@ -236,7 +237,7 @@ def test_alternation_ends_where_no_assignment_of_one_block_is_better(n, density,
     field = real_field(rng, n, 3) if with_field else None
     graph = coupling_graph(scipy.sparse.csr_array(W))
     order = "fixed" if ordered else "random"
-    found = minimise(graph, random_start(n, seed), seed=seed, field=field, block_order=order)
+    found = minimize(graph, random_start(n, seed), seed=seed, field=field, block_order=order)
     assert found.converged
     blocks = graph.grown_blocks()
     for block in np.unique(blocks):
@@ -256,7 +257,7 @@ def test_energies_never_rise_and_equal_the_definition_for_any_real_weights(n, de
     W = upper + upper.T
     field = rng.standard_normal(n) if with_field else None
     start = random_start(n, seed)
-    found = minimise(coupling_graph(scipy.sparse.csr_array(W)), start, seed=seed, field=field)
+    found = minimize(coupling_graph(scipy.sparse.csr_array(W)), start, seed=seed, field=field)
     size = max(np.abs(W).sum() + (0.0 if field is None else 2 * np.abs(field).sum()), 1e-300)
     assert (np.diff(found.energies) <= 0).all()
     assert abs(found.energies[0] - direct_energy(W, start, field)) <= 1e-12 * size
@@ -283,8 +284,8 @@ def test_scaling_all_weights_by_a_power_of_two_changes_nothing_but_the_energies(
     rng = np.random.default_rng(5)
     W, field = symmetric(rng, 30, 0.3, -4, 6), rng.integers(-3, 4, 30).astype(float)
     start, scale = random_start(30, 1), 2.0**exponent
-    plain = minimise(coupling_graph(scipy.sparse.csr_array(W)), start, field=field)
-    scaled = minimise(coupling_graph(scipy.sparse.csr_array(W * scale)), start, field=field * scale)
+    plain = minimize(coupling_graph(scipy.sparse.csr_array(W)), start, field=field)
+    scaled = minimize(coupling_graph(scipy.sparse.csr_array(W * scale)), start, field=field * scale)
     assert np.array_equal(plain.z, scaled.z)
     assert np.array_equal(plain.energies * scale, scaled.energies)
 
@@ -293,7 +294,7 @@ def test_weights_of_very_different_size_do_not_disturb_the_large_ones():
     W = np.zeros((4, 4))
     for i, j, w in ((0, 1, 1e12), (1, 2, -1e12), (2, 3, 1e-12)):
         W[i, j] = W[j, i] = w
-    found = minimise(coupling_graph(scipy.sparse.csr_array(W)), np.array([1, 1, 1, -1], np.int8))
+    found = minimize(coupling_graph(scipy.sparse.csr_array(W)), np.array([1, 1, 1, -1], np.int8))
     assert found.z[0] == found.z[1] == -found.z[2]
     assert found.converged
 
@@ -307,21 +308,21 @@ def test_an_isolated_point_keeps_its_bit():
     W[2, 3] = W[3, 2] = 1.0
     graph = coupling_graph(scipy.sparse.csr_array(W))
     for start in all_assignments(5):
-        assert minimise(graph, start).z[4] == start[4]
+        assert minimize(graph, start).z[4] == start[4]
 
 
 def test_an_isolated_class_of_one_keeps_its_bit():
     graph = _core.SignedGraph.from_classes([1, 4, 4], 3, 0, 0)
     for seed in range(10):
         start = random_start(9, seed)
-        assert minimise(graph, start, seed=seed).z[0] == start[0]
+        assert minimize(graph, start, seed=seed).z[0] == start[0]
 
 
 def test_a_block_without_pull_that_already_agrees_keeps_its_bits():
     graph = _core.SignedGraph.from_classes([6, 6], 3, 0, 0)
     for left, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         start = np.repeat(np.array([left, right], np.int8), 6)
-        found = minimise(graph, start)
+        found = minimize(graph, start)
         assert np.array_equal(found.z, start)
         assert found.sweeps == 1
         assert found.converged
@@ -330,14 +331,14 @@ def test_a_block_without_pull_that_already_agrees_keeps_its_bits():
 def test_zero_field_changes_nothing():
     graph = _core.SignedGraph.from_classes([6, 6], 3, 0, 0)
     start = np.repeat(np.array([1, -1], np.int8), 6)
-    assert np.array_equal(minimise(graph, start, field=np.zeros(12)).z, start)
+    assert np.array_equal(minimize(graph, start, field=np.zeros(12)).z, start)
 
 
 def test_a_result_is_its_own_result():
     for case in range(30):
         graph, _ = SIGNED[case % len(SIGNED)](np.random.default_rng(case))
-        first = minimise(graph, random_start(graph.n_points, case), seed=case)
-        again = minimise(graph, first.z, seed=case + 1)
+        first = minimize(graph, random_start(graph.n_points, case), seed=case)
+        again = minimize(graph, first.z, seed=case + 1)
         assert np.array_equal(first.z, again.z)
         assert again.energies.tolist() == [first.energies[-1]] * 2
 
@@ -349,7 +350,7 @@ def test_two_optima_of_a_balanced_pull_keep_the_start():
     W[0, 2] = W[2, 0] = -5.0
     for middle in (-1, 1):
         start = np.array([1, middle, -1], np.int8)
-        assert np.array_equal(minimise(coupling_graph(scipy.sparse.csr_array(W)), start).z, start)
+        assert np.array_equal(minimize(coupling_graph(scipy.sparse.csr_array(W)), start).z, start)
 
 
 def test_tied_points_keep_their_bits_while_others_of_their_block_improve():
@@ -359,7 +360,7 @@ def test_tied_points_keep_their_bits_while_others_of_their_block_improve():
     first = np.arange(12) < 6
     for seed in range(50):
         start = random_start(12, seed)
-        z = minimise(graph, start, max_sweeps=1, block_order="fixed").z
+        z = minimize(graph, start, max_sweeps=1, block_order="fixed").z
         tied = first & (W @ np.where(first, 0, start) == 0)
         assert np.array_equal(z[tied], start[tied]), seed
 
@@ -369,8 +370,8 @@ def test_random_order_differs_with_the_seed_and_fixed_order_does_not():
     _, nearest = knn_arcs(rng, 200, 5)
     graph = _core.SignedGraph.from_neighbours(nearest, 5, 0)
     start = random_start(200, 0)
-    shuffled = {minimise(graph, start, seed=seed).z.tobytes() for seed in range(8)}
-    fixed = {minimise(graph, start, seed=seed, block_order="fixed").z.tobytes() for seed in range(8)}
+    shuffled = {minimize(graph, start, seed=seed).z.tobytes() for seed in range(8)}
+    fixed = {minimize(graph, start, seed=seed, block_order="fixed").z.tobytes() for seed in range(8)}
     assert len(shuffled) > 1
     assert len(fixed) == 1
 
@@ -382,7 +383,7 @@ def test_same_seed_same_result():
     results = []
     for _ in range(3):
         graph = _core.SignedGraph.from_neighbours(nearest, 6, 7)
-        found = minimise(graph, start, seed=11)
+        found = minimize(graph, start, seed=11)
         results.append((found.z.tobytes(), found.energies.tobytes(), found.n_blocks, found.converged))
     assert len(set(results)) == 1
 
@@ -401,11 +402,11 @@ def test_sweeps_stop_at_the_limit_and_say_so():
     _, nearest = knn_arcs(rng, 300, 6)
     graph = _core.SignedGraph.from_neighbours(nearest, 6, 7)
     start = random_start(300, 1)
-    whole = minimise(graph, start, seed=2)
+    whole = minimize(graph, start, seed=2)
     assert whole.converged
     assert whole.energies[-1] == whole.energies[-2]  # the idle sweep
     for limit in range(whole.sweeps + 3):
-        part = minimise(graph, start, seed=2, max_sweeps=limit)
+        part = minimize(graph, start, seed=2, max_sweeps=limit)
         assert part.sweeps == min(limit, whole.sweeps)
         assert part.converged == (limit >= whole.sweeps)
         assert part.energies.tolist() == whole.energies[: part.sweeps + 1].tolist()
@@ -415,7 +416,7 @@ def test_sweeps_stop_at_the_limit_and_say_so():
 def test_no_sweep_leaves_the_start():
     graph = _core.SignedGraph.from_classes([4, 4], 2, 2, 0)
     start = random_start(8, 0)
-    found = minimise(graph, start, max_sweeps=0)
+    found = minimize(graph, start, max_sweeps=0)
     assert np.array_equal(found.z, start)
     assert not found.converged
     assert found.sweeps == 0
@@ -425,9 +426,9 @@ def test_nearest_neighbour_graphs_need_more_than_two_sweeps_and_label_graphs_few
     rng = np.random.default_rng(6)
     _, nearest = knn_arcs(rng, 600, 8)
     neighbours = _core.SignedGraph.from_neighbours(nearest, 8, 1)
-    assert 2 < minimise(neighbours, random_start(600, 0)).sweeps < MAX_SWEEPS
+    assert 2 < minimize(neighbours, random_start(600, 0)).sweeps < MAX_SWEEPS
     labels = _core.SignedGraph.from_classes([60] * 10, 50, 50, 1)
-    found = minimise(labels, random_start(600, 0))
+    found = minimize(labels, random_start(600, 0))
     assert found.converged
     assert found.sweeps <= 4
     assert (np.abs(found.z.reshape(10, 60).sum(axis=1)) == 60).all()  # every class pure
@@ -488,7 +489,7 @@ def test_inputs_are_never_written():
     start, field = random_start(20, 0), rng.standard_normal(20)
     start.flags.writeable = field.flags.writeable = False
     kept, kept_field = start.copy(), field.copy()
-    found = minimise(graph, start, field=field)
+    found = minimize(graph, start, field=field)
     assert np.array_equal(start, kept)
     assert np.array_equal(field, kept_field)
     assert not np.shares_memory(found.z, start)
@@ -501,8 +502,8 @@ def test_a_strided_field_and_start_are_read_rightly():
     rng = np.random.default_rng(1)
     graph = coupling_graph(scipy.sparse.csr_array(symmetric(rng, 20, 0.4, -3, 5)))
     wide_field, wide_start = rng.standard_normal(40), random_start(40, 1)
-    strided = minimise(graph, wide_start[::2], field=wide_field[::2])
-    plain = minimise(graph, wide_start[::2].copy(), field=wide_field[::2].copy())
+    strided = minimize(graph, wide_start[::2], field=wide_field[::2])
+    plain = minimize(graph, wide_start[::2].copy(), field=wide_field[::2].copy())
     assert np.array_equal(strided.z, plain.z)
     assert np.array_equal(strided.energies, plain.energies)
 
@@ -511,7 +512,7 @@ def test_a_strided_field_and_start_are_read_rightly():
 def test_a_start_of_the_wrong_length_is_refused(length):
     graph = _core.SignedGraph.from_classes([4, 4], 2, 2, 0)
     with pytest.raises(ValueError, match="start must have one value per point"):
-        minimise(graph, np.ones(length, np.int8))
+        minimize(graph, np.ones(length, np.int8))
 
 
 @pytest.mark.parametrize("value", [0, 2, -2, 127, -128])
@@ -520,7 +521,7 @@ def test_a_start_of_other_values_is_refused(value):
     start = np.ones(8, np.int8)
     start[5] = value
     with pytest.raises(ValueError, match=r"-1 and \+1"):
-        minimise(graph, start)
+        minimize(graph, start)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -529,13 +530,13 @@ def test_a_field_that_is_not_finite_is_refused(value):
     field = np.zeros(8)
     field[3] = value
     with pytest.raises(ValueError, match="field must be finite"):
-        minimise(graph, np.ones(8, np.int8), field=field)
+        minimize(graph, np.ones(8, np.int8), field=field)
 
 
 def test_a_field_of_the_wrong_length_is_refused():
     graph = _core.SignedGraph.from_classes([4, 4], 2, 2, 0)
     with pytest.raises(ValueError, match="field must have one value per point"):
-        minimise(graph, np.ones(8, np.int8), field=np.zeros(7))
+        minimize(graph, np.ones(8, np.int8), field=np.zeros(7))
 
 
 def test_energy_of_a_wrong_length_is_refused():
@@ -547,24 +548,24 @@ def test_energy_of_a_wrong_length_is_refused():
 def test_a_graph_of_one_point_works():
     graph = coupling_graph(scipy.sparse.csr_array((1, 1)))
     for bit in (-1, 1):
-        found = minimise(graph, np.array([bit], np.int8))
+        found = minimize(graph, np.array([bit], np.int8))
         assert found.z.tolist() == [bit]
-        assert minimise(graph, np.array([bit], np.int8), field=np.array([-0.5])).z.tolist() == [-1]
+        assert minimize(graph, np.array([bit], np.int8), field=np.array([-0.5])).z.tolist() == [-1]
 
 
 def test_a_pull_outweighs_a_coupling_exactly_when_it_is_larger():
     graph = coupling_graph(scipy.sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])))
     start = np.array([1, 1], np.int8)
-    assert minimise(graph, start, field=np.array([3.0, -0.5])).z.tolist() == [1, 1]
-    assert minimise(graph, start, field=np.array([3.0, -1.0])).z.tolist() == [1, 1]  # a tie keeps the start
-    assert minimise(graph, start, field=np.array([3.0, -1.5])).z.tolist() == [1, -1]
+    assert minimize(graph, start, field=np.array([3.0, -0.5])).z.tolist() == [1, 1]
+    assert minimize(graph, start, field=np.array([3.0, -1.0])).z.tolist() == [1, 1]  # a tie keeps the start
+    assert minimize(graph, start, field=np.array([3.0, -1.5])).z.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e308, 1.7e308])
 def test_weights_at_the_ends_of_the_range_are_handled_or_refused(weight):
     W = np.array([[0.0, weight, 0.0], [weight, 0.0, -weight], [0.0, -weight, 0.0]])
     try:
-        found = minimise(coupling_graph(scipy.sparse.csr_array(W)), np.array([1, -1, -1], np.int8))
+        found = minimize(coupling_graph(scipy.sparse.csr_array(W)), np.array([1, -1, -1], np.int8))
     except ValueError:
         return
     assert np.isfinite(found.energies).all()
@@ -580,4 +581,4 @@ def test_a_matrix_that_is_not_symmetric_never_reaches_the_flow():
 def test_an_unknown_order_of_blocks_is_refused():
     graph = _core.SignedGraph.from_classes([3, 3], 1, 1, 0)
     with pytest.raises(ValueError, match="'random' or 'fixed'"):
-        minimise(graph, random_start(6, 0), block_order="sorted")
+        minimize(graph, random_start(6, 0), block_order="sorted")

@@ -28,8 +28,8 @@ struct Slope {
 
 // e^x for |x| <= 30 to some 1e-15: 2^k times the series of what is left. The libraries' exp differ in the last bit.
 double exponential(double x) {
-  constexpr double kInverse[] = {0, 1, 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10,
-                                 1. / 11, 1. / 12, 1. / 13};
+  constexpr double kInverse[] = {0,      1,      1. / 2, 1. / 3,  1. / 4,  1. / 5,  1. / 6,
+                                 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13};
   const auto k = static_cast<int64_t>(x * 1.4426950408889634 + 1024.5) - 1024;
   const double rest = x - static_cast<double>(k) * 0.6931471805599453;
   double series = 1.0;
@@ -42,6 +42,7 @@ double exponential(double x) {
 
 Slope slope_of(double margin, int8_t z) {
   const double p = 1.0 / (1.0 + exponential(std::clamp(-margin, -30.0, 30.0)));
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and the trees hang on this very rounding
   const auto whole = static_cast<int64_t>(p * static_cast<double>(kOne) + 0.5);
   return {whole - (z > 0 ? kOne : 0), (whole * (kOne - whole)) >> 24};
 }
@@ -175,10 +176,10 @@ class Booster {
   double* margins_;
   Random random_;
   TreeTable table_;
-  std::vector<Range> ranges_;              // of the nodes of the tree at hand
-  std::vector<uint32_t> pool_;             // features that can split at all
-  std::vector<uint32_t> rows_, waiting_;   // node by node
-  std::vector<Slope> slope_, here_;        // by row, and in the order of rows_
+  std::vector<Range> ranges_;             // of the nodes of the tree at hand
+  std::vector<uint32_t> pool_;            // features that can split at all
+  std::vector<uint32_t> rows_, waiting_;  // node by node
+  std::vector<Slope> slope_, here_;       // by row, and in the order of rows_
   Slope histogram_[256];
 };
 

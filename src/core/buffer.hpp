@@ -1,8 +1,8 @@
 // Large arrays of plain numbers that are not zeroed, and whose memory is kept for the next bit.
 //
-// A bit's graph takes tens of megabytes and lives for some milliseconds. Fresh from the system each time, a fifth of the
-// z-step would be spent in page faults; so a thread keeps the blocks it gave up, in huge pages where the system has them,
-// since graphs are written in random order.
+// A bit's graph takes tens of megabytes and lives for some milliseconds. Fresh from the system each time, a fifth of
+// the z-step would be spent in page faults; so a thread keeps the blocks it gave up, in huge pages where the system has
+// them, since graphs are written in random order.
 #pragma once
 #include <cstddef>
 #include <cstdlib>

@@ -9,8 +9,8 @@ namespace ilhash {
 
 namespace {
 
-// Counts of ones by column. Level l of the counter of a column is one bit of plane l, so that 64 columns are added up at
-// once; seven rows at a time become three planes before they are added.
+// Counts of ones by column. Level l of the counter of a column is one bit of plane l, so that 64 columns are added up
+// at once; seven rows at a time become three planes before they are added.
 class ColumnCounts {
  public:
   explicit ColumnCounts(size_t n_words) : n_words_(n_words), planes_(kPlanes * n_words) {}
@@ -99,8 +99,7 @@ class Edge {
       if (level < kLevels) rows_[level][relevant[i]].push_back(static_cast<uint32_t>(i));
     }
     for (size_t level = 0; level < kLevels; ++level)
-      for (size_t r = 0; r < 2; ++r)
-        columns_.count(pool_.words, rows_[level][r], pool_.n_bits, ones_[level][r].data());
+      for (size_t r = 0; r < 2; ++r) columns_.count(pool_.words, rows_[level][r], pool_.n_bits, ones_[level][r].data());
   }
 
   // The cut if bit j, which the query has or has not, were added.
@@ -113,7 +112,8 @@ class Edge {
     const auto staying = [&](size_t level, size_t r) {
       return static_cast<int32_t>(rows_[level][r].size()) - leaving(level, r);
     };
-    const int32_t hits_to_edge = now_.hits_before + staying(1, 1), to_edge = now_.before + staying(1, 0) + staying(1, 1);
+    const int32_t hits_to_edge = now_.hits_before + staying(1, 1),
+                  to_edge = now_.before + staying(1, 0) + staying(1, 1);
     if (static_cast<size_t>(to_edge) < k_) {  // the edge moves on
       const int32_t hits = leaving(1, 1) + staying(2, 1);
       return {to_edge, hits_to_edge, leaving(1, 0) + staying(2, 0) + hits, hits};
@@ -168,20 +168,20 @@ void CutCounts::add(const uint8_t* base_bits, const uint8_t* query_bits, size_t 
   in_parallel(n_queries(), sensible_threads(n_threads), [&](size_t query) {
     uint16_t* const distance = distances_.data() + query * n_base_;
     const unsigned own = query_bits[query] != 0;
-    for (size_t i = 0; i < n_base_; ++i)
-      distance[i] = static_cast<uint16_t>(distance[i] + ((base_bits[i] != 0) ^ own));
+    for (size_t i = 0; i < n_base_; ++i) distance[i] = static_cast<uint16_t>(distance[i] + ((base_bits[i] != 0) ^ own));
     renew(query);
   });
   ++n_bits_;
 }
 
 void CutCounts::with_each(const WordCodes& pool, const WordCodes& queries, size_t n_threads, Cut* out) const {
-  constexpr size_t kTogether = 16;  // queries that share the memory of an Edge
-  in_parallel((n_queries() + kTogether - 1) / kTogether, sensible_threads(n_threads), [&](size_t group) {
+  constexpr size_t kAtOnce = 16;  // queries that share the memory of an Edge
+  in_parallel((n_queries() + kAtOnce - 1) / kAtOnce, sensible_threads(n_threads), [&](size_t group) {
     Edge edge(pool, k_);
-    const size_t last = std::min((group + 1) * kTogether, n_queries());
-    for (size_t query = group * kTogether; query < last; ++query) {
-      edge.look_at(distances_.data() + query * n_base_, relevant_.data() + query * n_base_, edges_[query], cuts_[query]);
+    const size_t last = std::min((group + 1) * kAtOnce, n_queries());
+    for (size_t query = group * kAtOnce; query < last; ++query) {
+      edge.look_at(distances_.data() + query * n_base_, relevant_.data() + query * n_base_, edges_[query],
+                   cuts_[query]);
       for (size_t j = 0; j < pool.n_bits; ++j) out[query * pool.n_bits + j] = edge.with(j, queries.bit(query, j));
     }
   });

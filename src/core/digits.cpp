@@ -77,7 +77,7 @@ void Deformer::draw_affine(Random& random) {
 
 // Cubic B-splines: four weights, none negative, that sum to one, so the field is smooth and never exceeds the
 // amplitude. The grid has a random offset: without it, the field would be calmest in the same places of every image.
-void Deformer::draw_taps(Random& random, std::vector<Taps>& taps) {
+void Deformer::draw_taps(Random& random, std::vector<Taps>& taps) const {
   constexpr int64_t sixth = 6 * kWhole * kWhole;
   const auto part = [](int64_t cubic) { return static_cast<int32_t>((cubic + sixth / 2) / sixth); };
   const auto spacing = static_cast<uint32_t>(limits_.spacing);
@@ -107,14 +107,14 @@ void Deformer::draw_knots(Random& random) {
 // borders that it points at. The frame is so mapped onto itself, and no part of a digit is pushed out of it.
 void Deformer::spread(int direction, int32_t* out) {
   const int32_t side = limits_.side;
-  const auto spline = [](const int32_t* knot, int32_t stride, const int32_t* weight) {
-    return rounded_shift(weight[0] * knot[0] + weight[1] * knot[stride] + weight[2] * knot[2 * stride] +
-                             weight[3] * knot[3 * stride],
-                         kWeightBits);
+  const auto spline = [](const int32_t* knot, std::ptrdiff_t stride, const int32_t* weight) {
+    return rounded_shift(
+        weight[0] * knot[0] + weight[1] * knot[stride] + weight[2] * knot[2 * stride] + weight[3] * knot[3 * stride],
+        kWeightBits);
   };
   const auto from_centre = [side](int32_t x) { return int64_t{2 * x - (side - 1)} * (kTicks / 2); };
   for (int32_t y = 0; y < side; ++y) {
-    const int32_t* const above = knots_[direction].data() + rows_[y].first * n_knots_;
+    const int32_t* const above = knots_[direction].data() + std::ptrdiff_t{rows_[y].first} * n_knots_;
     for (int32_t k = 0; k < n_knots_; ++k) strip_[k] = spline(above + k, n_knots_, rows_[y].weight);
     for (int32_t x = 0; x < side; ++x) {
       const int32_t elastic = spline(strip_.data() + columns_[x].first, 1, columns_[x].weight);
@@ -145,7 +145,7 @@ void Deformer::image(const uint8_t* source, uint64_t seed, uint64_t i, uint8_t* 
       const int32_t px = place(x * kTicks + *right++), py = place(y * kTicks + *down++);
       const int32_t x0 = std::min(px / kTicks, side - 2), y0 = std::min(py / kTicks, side - 2);
       const int32_t fx = px - x0 * kTicks, fy = py - y0 * kTicks;
-      const uint8_t* const p = source + y0 * side + x0;
+      const uint8_t* const p = source + std::ptrdiff_t{y0} * side + x0;
       const int32_t upper = p[0] * (kTicks - fx) + p[1] * fx;
       const int32_t lower = p[side] * (kTicks - fx) + p[side + 1] * fx;
       *out++ = static_cast<uint8_t>(rounded_shift(upper * (kTicks - fy) + lower * fy, 20));

@@ -44,18 +44,18 @@ class Deformer {
   };
 
   void draw_affine(Random& random);
-  void draw_taps(Random& random, std::vector<Taps>& taps);
+  void draw_taps(Random& random, std::vector<Taps>& taps) const;
   void draw_knots(Random& random);
   void spread(int direction, int32_t* out);
 
   Deformation limits_;
-  int32_t n_knots_;               // along one axis
-  std::vector<int32_t> fading_;   // of displacements across the border, by column or row of pixels, of kTicks
-  int64_t turn_[2][2];            // the linear map of rotation and size, less the identity, in units
-  int32_t shift_[2];              // rightwards, downwards
+  int32_t n_knots_;              // along one axis
+  std::vector<int32_t> fading_;  // of displacements across the border, by column or row of pixels, of kTicks
+  int64_t turn_[2][2];           // the linear map of rotation and size, less the identity, in units
+  int32_t shift_[2];             // rightwards, downwards
   std::vector<int32_t> knots_[2];
   std::vector<Taps> columns_, rows_;
-  std::vector<int32_t> strip_;    // what one row of pixels takes from the knots, still by columns of knots
+  std::vector<int32_t> strip_;  // what one row of pixels takes from the knots, still by columns of knots
   std::vector<int32_t> field_[2];
 };
 

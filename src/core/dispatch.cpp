@@ -16,16 +16,16 @@ namespace ilhash {
 namespace portable {
 const VectorKernels& table();
 const ScanKernels& scan_table();
-}
+}  // namespace portable
 #ifdef ILHASH_X86
 namespace avx2 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
-}
+}  // namespace avx2
 namespace avx512 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
-}
+}  // namespace avx512
 #endif
 
 namespace {
@@ -76,7 +76,8 @@ Level choose() {
   for (const Level& level : levels)
     if (level.supported && (!asked || !*asked || std::strcmp(asked, level.name) == 0)) return level;
   throw std::runtime_error(std::string("ILHASH_SIMD must name an instruction set of this machine (portable, avx2 or "
-                                       "avx512), got ") + asked);
+                                       "avx512), got ") +
+                           asked);
 }
 
 const Level& chosen() {

@@ -24,7 +24,7 @@ void refuse_too_many_arcs(uint64_t arcs) {
   if (arcs >= kNobody) throw std::length_error("a graph of one bit must have fewer than 2^32 arcs");
 }
 
-// For each row the chosen partners: those of row n are chosen[begin[n]] .. chosen[begin[n + 1] - 1], all distinct, not n.
+// The partners that each row chose: those of row n are chosen[begin[n]] .. chosen[begin[n + 1] - 1], distinct, not n.
 template <class Index>
 struct Choices {
   std::vector<uint32_t> begin;
@@ -44,12 +44,14 @@ void draw_distinct(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, u
     stamp[m] = n;
   };
   uint32_t first, second;
+  // NOLINTBEGIN(bugprone-infinite-loop): `offer` counts what was taken
   while (taken + 1 < k) {
     random.below_twice(pool, first, second);
     offer(first);
     offer(second);
   }
   while (taken < k) offer(random.below(pool));
+  // NOLINTEND(bugprone-infinite-loop)
 }
 
 // The first `k` of a random order of `items`, in place.
@@ -61,7 +63,7 @@ void partial_shuffle(std::vector<uint32_t>& items, uint32_t k, Random& random) {
 }
 
 // Marks the points that were met in one row after another. A byte per point, so that the marks of some ten thousand
-// points stay in the first-level cache; rows are told apart by a number that comes round, and then all marks are wiped.
+// points stay in the first-level cache; rows are marked by a number that comes round, and then all marks are wiped.
 class RowMarks {
  public:
   explicit RowMarks(uint32_t n_points) : mark_(n_points, 0) {}
@@ -144,8 +146,8 @@ void open_row(Choices<Index>& choices, uint64_t& total, uint32_t k) {
 }
 
 template <class Index>
-SignedGraphOf<Index> draw_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar,
-                                       uint32_t dissimilar, uint64_t seed) {
+SignedGraphOf<Index> draw_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
+                                       uint64_t seed) {
   const uint32_t n_points = std::accumulate(class_sizes.begin(), class_sizes.end(), uint32_t{0});
   Choices<Index> same, other;
   uint64_t same_total = 0, other_total = 0;
@@ -245,8 +247,8 @@ SignedGraphOf<Index> draw_from_neighbours(const uint32_t* neighbours, uint32_t n
   for (uint32_t i = 0; i < n; ++i) {
     stamp[i] = i;
     for (uint32_t a = same.begin[i]; a < same.begin[i + 1]; ++a) stamp[same.chosen[a]] = i;
-    draw_distinct(i, n_other, n, [](uint32_t draw) { return draw; }, stamp.data(), random,
-                  other.chosen.data() + other.begin[i]);
+    draw_distinct(
+        i, n_other, n, [](uint32_t draw) { return draw; }, stamp.data(), random, other.chosen.data() + other.begin[i]);
   }
   return graph_from_choices(same, other, n, true);
 }
@@ -294,8 +296,7 @@ std::vector<uint32_t> grow_blocks_over(const SignedGraphOf<Index>& graph) {
     const auto join = [&](uint32_t i) {
       block[i] = current;
       queue[tail++] = i;
-      for (uint32_t a = graph.repel.begin[i]; a < graph.repel.end[i]; ++a)
-        repelled_by[graph.repel.target[a]] = current;
+      for (uint32_t a = graph.repel.begin[i]; a < graph.repel.end[i]; ++a) repelled_by[graph.repel.target[a]] = current;
     };
     join(start);
     while (head < tail) {
@@ -357,9 +358,8 @@ SignedGraph graph_from_neighbours(const uint32_t* neighbours, uint32_t n, uint32
 
 SignedGraph graph_from_couplings(const uint32_t* row_begin, const uint32_t* columns, const double* couplings,
                                  uint32_t n) {
-  return with_index_for(n, [&](auto index) -> SignedGraph {
-    return split_by_sign<decltype(index)>(row_begin, columns, couplings, n);
-  });
+  return with_index_for(
+      n, [&](auto index) -> SignedGraph { return split_by_sign<decltype(index)>(row_begin, columns, couplings, n); });
 }
 
 SignedGraph graph_from_signs(const uint32_t* row_begin, const uint32_t* columns, const int8_t* signs, uint32_t n) {

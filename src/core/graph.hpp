@@ -32,12 +32,12 @@ struct SignedGraphOf {
   bool weighted = false;  // otherwise every coupling is +1 or -1
   bool sorted = false;    // whether the arcs of each point are sorted by target (those inside its block, and the rest)
   ArcsOf<Index> attract, repel;
-  std::vector<uint32_t> block;  // a partition without repelling arcs inside, when it is known from the start
+  std::vector<uint32_t> block;       // a partition without repelling arcs inside, when it is known from the start
   std::vector<uint32_t> inside_end;  // with it: where the attracting arcs of a point begin to leave its block
 };
 
 // Large graphs are bound by memory traffic, nearly all of it targets of arcs; so these take 16 bits each where the
-// points can be told apart by that. Which of the two it is changes nothing but speed.
+// points can be numbered by that. Which of the two it is changes nothing but speed.
 class SignedGraph {
  public:
   static constexpr uint32_t kMostPointsFor16Bits = 1u << 16;

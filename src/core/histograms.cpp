@@ -67,8 +67,8 @@ void count_narrow(const CodeBase& base, const Queries::Group& group, const Query
     for (int hit = 0; hit < 2; ++hit) pairs[q][hit].clear();
   for (size_t first = 0; first < base.n_codes; first += kHistogramBlock) {
     const size_t n = std::min(kHistogramBlock, base.n_codes - first);
-    scan_kernels().distances(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel,
-                             group.tables, out);
+    scan_kernels().distances(base.tiles + first * base.m, (n + kTile - 1) / kTile, base.m, group.n_kernel, group.tables,
+                             out);
     for (size_t q = 0; q < group.n; ++q)
       for_each_run(queries[q], first, n, [&](int64_t at, int64_t many, bool hit) {
         pairs[q][hit].add(distances[q] + at, static_cast<size_t>(many), hit ? queries[q].hits : queries[q].misses);

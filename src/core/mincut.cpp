@@ -5,8 +5,8 @@
 namespace ilhash {
 namespace {
 
-// The place of `value` in [first, last), which holds it. The rows of drawn graphs are not sorted, and looking through them
-// is half of a cut: so many compares go between two branches that compilers make vector instructions of them.
+// The place of `value` in [first, last), which holds it. The rows of drawn graphs are not sorted, and looking through
+// them is half of a cut: so many compares go between two branches that compilers make vector instructions of them.
 template <class Index>
 const Index* find_unsorted(const Index* first, const Index* last, Index value) {
   constexpr int kBetweenBranches = 32;
@@ -28,7 +28,7 @@ struct Balance {
   }
   // With no deficit left nobody is pulled to -1, and the other way round; an empty field keeps -1, and the caller
   // keeps the old z because nothing was gained.
-  Cut cut() const { return surplus == 0 ? Cut::kAllMinus : Cut::kAllPlus; }
+  BlockCut cut() const { return surplus == 0 ? BlockCut::kAllMinus : BlockCut::kAllPlus; }
 };
 
 template <class Index, class Capacity, class Flow>
@@ -37,14 +37,14 @@ class Waves {
   Waves(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n)
       : net_(net), points_(points), n_(n), excess_(net.excess.data()), residual_(net.residual.data()) {}
 
-  Cut run() {
+  BlockCut run() {
     for (uint32_t k = 0; k < n_; ++k) {
       const Flow x = excess_[points_[k]];
       (x > 0 ? balance_.surplus : balance_.deficit) += x > 0 ? x : -x;
     }
     if (!balance_.settled()) cancel_one_arc_away();
     while (!balance_.settled()) {
-      if (!search_from_deficits()) return Cut::kMixed;
+      if (!search_from_deficits()) return BlockCut::kMixed;
       push_inwards();
     }
     return balance_.cut();
@@ -146,15 +146,15 @@ class Waves {
 }  // namespace
 
 template <class Index, class Capacity, class Flow>
-Cut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points) {
+BlockCut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points) {
   return Waves<Index, Capacity, Flow>(net, points, n_points).run();
 }
 
-template Cut cut_block(FlowNetwork<uint16_t, int8_t, int32_t>&, const uint16_t*, uint32_t);
-template Cut cut_block(FlowNetwork<uint16_t, int32_t, int64_t>&, const uint16_t*, uint32_t);
-template Cut cut_block(FlowNetwork<uint16_t, int64_t, int64_t>&, const uint16_t*, uint32_t);
-template Cut cut_block(FlowNetwork<uint32_t, int8_t, int32_t>&, const uint32_t*, uint32_t);
-template Cut cut_block(FlowNetwork<uint32_t, int32_t, int64_t>&, const uint32_t*, uint32_t);
-template Cut cut_block(FlowNetwork<uint32_t, int64_t, int64_t>&, const uint32_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint16_t, int8_t, int32_t>&, const uint16_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint16_t, int32_t, int64_t>&, const uint16_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint16_t, int64_t, int64_t>&, const uint16_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint32_t, int8_t, int32_t>&, const uint32_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint32_t, int32_t, int64_t>&, const uint32_t*, uint32_t);
+template BlockCut cut_block(FlowNetwork<uint32_t, int64_t, int64_t>&, const uint32_t*, uint32_t);
 
 }  // namespace ilhash

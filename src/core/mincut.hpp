@@ -29,16 +29,17 @@ struct FlowNetwork {
   const Capacity* weight;  // nullptr: all are 1
   bool sorted;             // whether the arcs of each point are sorted by target
   Buffer<Capacity> residual;
-  std::vector<Flow> excess;     // of the block at hand: d minus what has flowed out
+  std::vector<Flow> excess;         // of the block at hand: d minus what has flowed out
   std::vector<int32_t> to_deficit;  // arcs on the shortest way to a deficit, kCutOff if there is none
   std::vector<Index> queue;
 };
 
 constexpr int32_t kCutOff = -1;
 
-enum class Cut { kAllPlus, kAllMinus, kMixed };  // kMixed: a point is +1 exactly where to_deficit is kCutOff
+// kMixed: a point is +1 exactly where to_deficit is kCutOff.
+enum class BlockCut : uint8_t { kAllPlus, kAllMinus, kMixed };
 
 template <class Index, class Capacity, class Flow>
-Cut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points);
+BlockCut cut_block(FlowNetwork<Index, Capacity, Flow>& net, const Index* points, uint32_t n_points);
 
 }  // namespace ilhash

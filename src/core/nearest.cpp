@@ -184,9 +184,8 @@ void look_at(const CodeBase& base, size_t first, size_t n, const Queries::Group&
 
 void pass(const CodeBase& base, size_t from, size_t to, const Queries& queries, Batch& states) {
   std::vector<uint64_t> scratch(kQueryGroup * (block_codes(base.m) + kCollectSlack));
-  walk(base, from, to, queries.n_groups(), [&](size_t first, size_t n, size_t g) {
-    look_at(base, first, n, queries.group(g), states, scratch);
-  });
+  walk(base, from, to, queries.n_groups(),
+       [&](size_t first, size_t n, size_t g) { look_at(base, first, n, queries.group(g), states, scratch); });
 }
 
 // Where many neighbours are wanted, a sample of the tiles tells early how far they lie: without it, the first codes
@@ -240,23 +239,23 @@ void pass_in_parts(const CodeBase& base, const Queries& queries, std::vector<Bat
     for (size_t q = 0; q < parts[0].size(); ++q) parts[0][q].absorb(parts[i][q]);
 }
 
-// The blocks of the base, those first whose rings promise the nearest codes, and the bound that each ring gives.
-struct Itinerary {
+// The blocks of the base, those first whose ranges promise the nearest codes, and the bound that each range gives.
+struct BlockOrder {
   std::vector<uint32_t> blocks;
   std::vector<uint32_t> until;  // until[d]: where the blocks with a bound above d begin
 
-  Itinerary(const CodeBase& base, const uint8_t* query) : until(base.n_bits + 2, 0) {
-    const Rings& rings = base.rings;
-    std::vector<int32_t> to_pivot(rings.n_pivots, 0);
-    for (size_t p = 0; p < rings.n_pivots; ++p)
+  BlockOrder(const CodeBase& base, const uint8_t* query) : until(base.n_bits + 2, 0) {
+    const PivotRanges& ranges = base.ranges;
+    std::vector<int32_t> to_pivot(ranges.n_pivots, 0);
+    for (size_t p = 0; p < ranges.n_pivots; ++p)
       for (size_t j = 0; j < base.m; ++j)
-        for (unsigned bits = query[j] ^ unsigned{rings.pivots[p * base.m + j]}; bits; bits &= bits - 1) ++to_pivot[p];
-    const size_t n_blocks = (base.n_codes + kRingCodes - 1) / kRingCodes;
+        for (unsigned bits = query[j] ^ unsigned{ranges.pivots[p * base.m + j]}; bits; bits &= bits - 1) ++to_pivot[p];
+    const size_t n_blocks = (base.n_codes + kRangeCodes - 1) / kRangeCodes;
     std::vector<uint16_t> bound(n_blocks);
     for (size_t b = 0; b < n_blocks; ++b) {
-      const Ring ring = rings.blocks[b];
-      const int32_t d = to_pivot[ring.pivot];
-      bound[b] = static_cast<uint16_t>(std::max({0, d - ring.farthest, ring.nearest - d}));
+      const PivotRange range = ranges.blocks[b];
+      const int32_t d = to_pivot[range.pivot];
+      bound[b] = static_cast<uint16_t>(std::max({0, d - range.farthest, range.nearest - d}));
     }
     for (const uint16_t d : bound) ++until[d + 1];
     for (size_t d = 0; d + 1 < until.size(); ++d) until[d + 1] += until[d];
@@ -265,20 +264,20 @@ struct Itinerary {
   }
 };
 
-// Searches by rings; gives up, with false, when so many blocks would have to be looked at that the scan of everything,
+// Searches by pivots; gives up, with false, when so many blocks would have to be looked at that the scan of everything,
 // whose queries share their loads, is faster.
-bool search_by_rings(const CodeBase& base, const uint8_t* query, Nearest& state) {
+bool search_by_pivots(const CodeBase& base, const uint8_t* query, Nearest& state) {
   constexpr size_t kGiveUp = 3;  // looks at no more than a third of the base
-  const Itinerary way(base, query);
+  const BlockOrder order(base, query);
   const Queries alone(query, 1, base.n_bits);
   const Queries::Group group = alone.group(0);
-  uint64_t found[kRingCodes + kCollectSlack];
+  uint64_t found[kRangeCodes + kCollectSlack];
   uint64_t* const to = found;
   size_t at = 0;
   for (int32_t bound = 0; bound <= state.limit(); ++bound)
-    for (; at < way.until[static_cast<size_t>(bound)] && bound <= state.limit(); ++at) {
-      if (kGiveUp * at > way.blocks.size()) return false;
-      const size_t first = size_t{way.blocks[at]} * kRingCodes, n = std::min(kRingCodes, base.n_codes - first);
+    for (; at < order.until[static_cast<size_t>(bound)] && bound <= state.limit(); ++at) {
+      if (kGiveUp * at > order.blocks.size()) return false;
+      const size_t first = size_t{order.blocks[at]} * kRangeCodes, n = std::min(kRangeCodes, base.n_codes - first);
       const int32_t limit = state.limit();
       size_t n_found = 0;
       scan_kernels().collect(base.tiles + first * base.m, n, base.m, 1, group.tables, group.codes, &limit,
@@ -288,16 +287,16 @@ bool search_by_rings(const CodeBase& base, const uint8_t* query, Nearest& state)
   return true;
 }
 
-// Answers what rings can answer quickly; returns the numbers of the other queries.
-std::vector<size_t> answer_by_rings(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
-                                    int32_t max_distance, size_t n_threads, std::vector<Matches>& out) {
+// Answers what pivots can answer quickly; returns the numbers of the other queries.
+std::vector<size_t> answer_by_pivots(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,
+                                     int32_t max_distance, size_t n_threads, std::vector<Matches>& out) {
   constexpr size_t kAtOnce = 8;
   std::vector<uint8_t> answered(n_queries, 0);
   in_parallel((n_queries + kAtOnce - 1) / kAtOnce, n_threads, [&](size_t i) {
     const size_t first = i * kAtOnce, n = std::min(kAtOnce, n_queries - first);
     Batch states(base, n, k, max_distance);
     for (size_t q = 0; q < n; ++q)
-      if (search_by_rings(base, queries + (first + q) * base.m, states[q])) {
+      if (search_by_pivots(base, queries + (first + q) * base.m, states[q])) {
         out[first + q] = states[q].matches();
         answered[first + q] = 1;
       }
@@ -320,8 +319,10 @@ std::vector<Matches> scan(const CodeBase& base, const uint8_t* queries, size_t n
   in_parallel((n_queries + batch - 1) / batch, share_base ? 1 : n_threads, [&](size_t i) {
     const size_t first = i * batch, n = std::min(batch, n_queries - first);
     const Queries group(queries + first * base.m, n, base.n_bits);
+    const size_t n_parts = share_base ? n_threads : 1;
     std::vector<Batch> parts;
-    for (size_t part = 0; part < (share_base ? n_threads : 1); ++part) parts.emplace_back(base, n, k, max_distance);
+    parts.reserve(n_parts);
+    for (size_t part = 0; part < n_parts; ++part) parts.emplace_back(base, n, k, max_distance);
     if (share_base)
       pass_in_parts(base, group, parts);
     else
@@ -338,9 +339,9 @@ std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_
   if (n_queries == 0) return {};
   n_threads = sensible_threads(n_threads);
   k = std::min(k, base.n_items());
-  if (!base.rings.pivots) return scan(base, queries, n_queries, k, max_distance, n_threads);
+  if (!base.ranges.pivots) return scan(base, queries, n_queries, k, max_distance, n_threads);
   std::vector<Matches> out(n_queries);
-  const std::vector<size_t> others = answer_by_rings(base, queries, n_queries, k, max_distance, n_threads, out);
+  const std::vector<size_t> others = answer_by_pivots(base, queries, n_queries, k, max_distance, n_threads, out);
   if (others.empty()) return out;
   std::vector<uint8_t> codes;
   for (const size_t q : others) codes.insert(codes.end(), queries + q * base.m, queries + (q + 1) * base.m);

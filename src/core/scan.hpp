@@ -17,27 +17,27 @@ namespace ilhash {
 
 constexpr size_t kMostBits = 65535;  // distances are added up in 16 bits
 
-// Blocks of codes that lie in a ring around a pivot: a query whose distance to the pivot is far from those of the ring
-// cannot be near any code of the block (the triangle inequality). See rings.cpp.
-constexpr size_t kRingCodes = 256;  // codes per block
-struct Ring {
+// Blocks of codes that lie in a range of distances from a pivot: a query whose own distance to the pivot is far outside
+// of it cannot be near any code of the block (the triangle inequality). See pivots.cpp.
+constexpr size_t kRangeCodes = 256;  // codes per block
+struct PivotRange {
   uint16_t pivot, nearest, farthest;  // number of the pivot, and distances between which the codes lie from it
 };
-struct Rings {
-  const uint8_t* pivots = nullptr;  // n_pivots codes of m bytes; nullptr: no rings
+struct PivotRanges {
+  const uint8_t* pivots = nullptr;  // n_pivots codes of m bytes; nullptr: no ranges
   size_t n_pivots = 0;
-  const Ring* blocks = nullptr;  // ceil(n_codes / 256)
+  const PivotRange* blocks = nullptr;  // ceil(n_codes / 256)
 };
 
 struct CodeBase {
-  const uint8_t* tiles;     // ceil(n_codes / 64) tiles of m x 64 bytes
-  uint32_t n_codes;         // distinct ones
-  size_t m;                 // bytes per code
+  const uint8_t* tiles;  // ceil(n_codes / 64) tiles of m x 64 bytes
+  uint32_t n_codes;      // distinct ones
+  size_t m;              // bytes per code
   size_t n_bits;
   const uint32_t* offsets;  // posting list of code c: rows[offsets[c] .. offsets[c + 1]); nullptr: one row per code
   const uint32_t* rows;     // nullptr: code c is row c
   bool ordered;             // do the first rows of the posting lists ascend, and is no list empty?
-  Rings rings;
+  PivotRanges ranges;
 
   size_t n_items() const { return offsets ? offsets[n_codes] : n_codes; }
   size_t n_items(uint32_t code) const {
@@ -68,15 +68,14 @@ struct Groups {
 };
 Groups group_codes(const uint8_t* codes, size_t n, size_t m);
 
-// An order of the distinct codes (the given rows) in which neighbours stand together, with its pivots and rings; empty
-// where a trial on a sample says that rings would not spare half of the distances.
-struct Neighbourhoods {
+// An order of the distinct codes (the given rows) in which neighbours stand together, with its pivots and ranges; empty
+// where a trial on a sample says that ranges would not spare half of the distances.
+struct PivotOrder {
   std::vector<uint32_t> order;
   std::vector<uint8_t> pivots;
-  std::vector<Ring> rings;
+  std::vector<PivotRange> ranges;
 };
-Neighbourhoods bring_neighbours_together(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m,
-                                         size_t n_bits);
+PivotOrder order_by_pivots(const uint8_t* codes, const uint32_t* rows, size_t n_codes, size_t m, size_t n_bits);
 
 // The k nearest items of each query that are not farther than max_distance (>= 0).
 std::vector<Matches> nearest(const CodeBase& base, const uint8_t* queries, size_t n_queries, size_t k,

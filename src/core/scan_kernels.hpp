@@ -38,8 +38,8 @@ struct ScanKernels {
   void (*distances)(const uint8_t* tiles, size_t n_tiles, size_t m, size_t n_queries, const uint8_t* const* tables,
                     uint8_t* const* out);
   // The same for any width.
-  void (*distances_wide)(const uint8_t* tiles, size_t n_tiles, size_t m, size_t n_queries,
-                         const uint8_t* const* tables, uint16_t* const* out);
+  void (*distances_wide)(const uint8_t* tiles, size_t n_tiles, size_t m, size_t n_queries, const uint8_t* const* tables,
+                         uint16_t* const* out);
 };
 
 const ScanKernels& scan_kernels();  // of the instruction set that vector_level() names

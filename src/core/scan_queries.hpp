@@ -97,7 +97,7 @@ class Queries {
   }
 
   struct Group {
-    size_t first, n, n_kernel;  // queries of the group, and what the kernels are told
+    size_t first, n, n_kernel;  // queries of the group, and what the kernels get
     const uint8_t *tables[2], *codes[kQueryGroup];
   };
 

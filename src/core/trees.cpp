@@ -43,17 +43,17 @@ const char* fault_of(const TreeTable& table, size_t n_features) {
 // A leaf leads to itself, so all rows may take as many steps as the longest way needs: no branch depends on the data,
 // and the walks of several rows overlap.
 void tree_margins(const TreeTable& table, Rows<const float> x, float* out) {
-  constexpr size_t kTogether = 16;
+  constexpr size_t kAtOnce = 16;
   const std::vector<int32_t> height = heights_of(table);
   std::vector<Node> nodes(table.size());
   for (size_t n = 0; n < nodes.size(); ++n) {
     const bool leaf = table.left[n] == static_cast<int32_t>(n);
     nodes[n] = {table.threshold[n], leaf ? 0 : table.feature[n], {table.left[n], table.right[n]}};
   }
-  for (size_t first = 0; first < x.n_rows; first += kTogether) {
-    const size_t n = std::min(kTogether, x.n_rows - first);
-    double total[kTogether];
-    int32_t at[kTogether];
+  for (size_t first = 0; first < x.n_rows; first += kAtOnce) {
+    const size_t n = std::min(kAtOnce, x.n_rows - first);
+    double total[kAtOnce];
+    int32_t at[kAtOnce];
     std::fill_n(total, n, table.bias);
     for (const int32_t root : table.roots) {
       std::fill_n(at, n, root);

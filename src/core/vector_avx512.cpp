@@ -5,8 +5,8 @@
 
 namespace ilhash::avx512 {
 namespace {
-#include "vector_kernels.inc"
 #include "scan_kernels.inc"
+#include "vector_kernels.inc"
 }  // namespace
 
 const VectorKernels& table() { return kernels; }

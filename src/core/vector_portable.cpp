@@ -5,8 +5,8 @@
 
 namespace ilhash::portable {
 namespace {
-#include "vector_kernels.inc"
 #include "scan_kernels.inc"
+#include "vector_kernels.inc"
 }  // namespace
 
 const VectorKernels& table() { return kernels; }

@@ -111,8 +111,7 @@ class WeightedQuery {
   void round_tables() {
     rounded_for_ = limit_;
     for (size_t i = 0; i < exact_.size(); ++i) {
-      const double steps =
-          limit_ > 0 ? std::floor(exact_[i] * (kSteps / rounded_for_)) : (exact_[i] > 0 ? 255.0 : 0.0);
+      const double steps = limit_ > 0 ? std::floor(exact_[i] * (kSteps / rounded_for_)) : (exact_[i] > 0 ? 255.0 : 0.0);
       rounded_[i] = static_cast<uint8_t>(std::min(steps, 255.0));
     }
   }

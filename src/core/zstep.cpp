@@ -14,8 +14,8 @@ namespace {
 
 template <class Index>
 struct Blocks {
-  std::vector<uint32_t> of;      // block of each point
-  std::vector<uint32_t> begin;   // points of block c: points[begin[c]] .. points[begin[c + 1] - 1]
+  std::vector<uint32_t> of;     // block of each point
+  std::vector<uint32_t> begin;  // points of block c: points[begin[c]] .. points[begin[c + 1] - 1]
   std::vector<Index> points;
 
   explicit Blocks(const std::vector<uint32_t>& block) : of(block), points(block.size()) {
@@ -166,12 +166,16 @@ class Alternation {
     return out;
   }
   Flow attract(uint32_t arc) const {
-    if constexpr (kUnit) return 1;
-    else return attract_weight_[arc];
+    if constexpr (kUnit)
+      return 1;
+    else
+      return attract_weight_[arc];
   }
   Flow repel(uint32_t arc) const {
-    if constexpr (kUnit) return 1;
-    else return repel_weight_[arc];
+    if constexpr (kUnit)
+      return 1;
+    else
+      return repel_weight_[arc];
   }
 
   // field_[n]: the pull on z_n from everything outside its block.
@@ -207,9 +211,9 @@ class Alternation {
 
   // Cuts block c and takes the new bits if they are strictly better; returns half of what E gained, in units.
   //
-  // Half of the block's part of E is F(z) = -sum d_n z_n - sum_{n<m} w z z. When the cut is found, excess is left only on
-  // the side of +1, deficits only on that of -1, and all arcs between are full; hence the smallest F is
-  // -sum |excess_n| - sum w, and no arc has to be looked at to know what was gained.
+  // Half of the block's part of E is F(z) = -sum d_n z_n - sum_{n<m} w z z. When the cut is found, excess is left only
+  // on the side of +1, deficits only on that of -1, and all arcs between are full; so no F is smaller
+  // than -sum |excess_n| - sum w, and no arc has to be looked at to know what was gained.
   int64_t improve(uint32_t c) {
     const Index* const points = blocks_.of_block(c);
     const uint32_t n = blocks_.size(c);
@@ -221,7 +225,7 @@ class Alternation {
     }
     if (!moved && was_cut_[c]) return 0;  // the last cut is still exact
     was_cut_[c] = 1;
-    const Cut cut = cut_block(net_, points, n);
+    const BlockCut cut = cut_block(net_, points, n);
     int64_t left_over = 0, pull_before = 0, pull_after = 0;
     for (uint32_t k = 0; k < n; ++k) {
       const uint32_t i = points[k];
@@ -229,7 +233,9 @@ class Alternation {
       flowed_out_[i] = field_[i] - net_.excess[i];
       // A point that nothing pulls and that is joined to nobody in its block stays as it is.
       const bool free = field_[i] == 0 && attract_.begin[i] == attract_.inside_end[i];
-      const bool plus = free ? z_[i] > 0 : cut == Cut::kMixed ? net_.to_deficit[i] == kCutOff : cut == Cut::kAllPlus;
+      const bool plus = free                      ? z_[i] > 0
+                        : cut == BlockCut::kMixed ? net_.to_deficit[i] == kCutOff
+                                                  : cut == BlockCut::kAllPlus;
       net_.to_deficit[i] = plus ? 1 : -1;  // from here on: the proposed bit
       left_over += net_.excess[i] < 0 ? -net_.excess[i] : net_.excess[i];
       pull_before += static_cast<int64_t>(field_[i]) * z_[i];
@@ -264,7 +270,7 @@ class Alternation {
   FlowNetwork<Index, Capacity, Flow> net_;
   std::vector<Flow> field_, field_when_cut_, flowed_out_;
   std::vector<uint8_t> was_cut_;
-  std::vector<int64_t> disagreement_;  // by block: twice the weight of the arcs inside whose ends differ, each pair once
+  std::vector<int64_t> disagreement_;  // by block: twice the weight inside between points that differ, each pair once
 };
 
 template <class Index>

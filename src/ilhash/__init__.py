@@ -22,51 +22,39 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ilhash._version import __version__
+
 if TYPE_CHECKING:
     from ilhash import codes, datasets, evaluation, methods, objective, search
-    from ilhash.dask_encoding import dask_encode
+    from ilhash.encoding import dask_encode, open_codes, write_codes
     from ilhash.ensemble import ILH, HoldOut, Mix, grow, prune
-    from ilhash.persistence import load
+    from ilhash.models import load
     from ilhash.search import HammingIndex
-    from ilhash.shards import open_codes, write_codes
+    from ilhash.storage import StorageError
+    from ilhash.vectors.io import open_vectors
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "ILH",
-    "HammingIndex",
-    "HoldOut",
-    "Mix",
-    "__version__",
-    "codes",
-    "core_simd",
-    "dask_encode",
-    "datasets",
-    "evaluation",
-    "grow",
-    "load",
-    "methods",
-    "objective",
-    "open_codes",
-    "prune",
-    "search",
-    "write_codes",
-]
+__all__ = ["ILH", "HammingIndex", "HoldOut", "Mix", "StorageError", "__version__", "core_simd", "grow", "load", "prune"]
+__all__ += ["codes", "datasets", "evaluation", "methods", "objective", "search"]
+__all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
     **dict.fromkeys(("ILH", "HoldOut", "Mix", "grow", "prune"), "ilhash.ensemble"),
     "HammingIndex": "ilhash.search",
-    "dask_encode": "ilhash.dask_encoding",
-    "load": "ilhash.persistence",
-    "open_codes": "ilhash.shards",
-    "write_codes": "ilhash.shards",
+    **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
+    "load": "ilhash.models",
+    "StorageError": "ilhash.storage",
+    "open_vectors": "ilhash.vectors.io",
 }
-_MODULES = {"codes", "datasets", "evaluation", "methods", "objective", "search"}
 
 
 def core_simd() -> str:
-    """Name the instruction set that the C++ core uses here: ``avx512``, ``avx2`` or ``portable``."""
+    """Name the instruction set that the C++ core uses here.
+
+    Returns
+    -------
+    str, ``avx512``, ``avx2`` or ``portable``
+    """
     from ilhash import _core
 
     return _core.simd()
@@ -75,7 +63,7 @@ def core_simd() -> str:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _MODULES:
+    if name in __all__:  # a room
         return importlib.import_module(f"ilhash.{name}")
     raise AttributeError(f"module 'ilhash' has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""Types of the C++ core (src/core/bindings.cpp)."""
+"""Types of the C++ core (src/core/bindings)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -128,9 +128,9 @@ def nearest(
     max_distance: int,
     n_threads: int,
     pivots: NDArray[np.uint8] | None = None,
-    rings: NDArray[np.uint16] | None = None,
+    ranges: NDArray[np.uint16] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
-def bring_neighbours_together(
+def order_by_pivots(
     codes: NDArray[np.uint8], rows: NDArray[np.uint32], n_bits: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16]]: ...
 def nearest_weighted(

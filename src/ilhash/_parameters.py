@@ -1,95 +1,57 @@
-"""Checks of parameters that models share: one sentence each, before any work begins."""
+"""Parameters of a model as fields of a dataclass, each with its default and what it must be.
+
+    max_iter: int = count(30)          a whole number of at least 1
+    rho: float | None = positive(None)  a positive number, or None where that is the default
+    init: str = one_of("itq", "pca")   one of these, by default the first
+
+``check_parameters`` is called before any work begins.
+"""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import field, fields
 from typing import Any
 
-import numpy as np
-
-__all__ = [
-    "Unavailable",
-    "check_choice",
-    "check_count",
-    "check_positive",
-    "chosen_bits",
-    "is_whole",
-    "refuse_unavailable",
-    "resolve_seed",
-]
+from ilhash._checks import check_choice, check_count, check_positive, refuse_unavailable
 
 
-class Unavailable:
-    """Stands for a parameter that a file cannot hold, such as a function; says so when it is used."""
-
-    def __init__(self, parameter: str, description: str) -> None:
-        self.parameter = parameter
-        self.description = description
-
-    def __repr__(self) -> str:
-        return f"<{self.description}, not saved with the model>"
+def count(default: Any, least: int = 1) -> Any:
+    """Declare a whole number of at least ``least``."""
+    return checked(default, check_count, least)
 
 
-def refuse_unavailable(value: Any) -> None:
-    """Raise if a parameter was lost on the way through a file."""
-    if isinstance(value, Unavailable):
-        raise ValueError(
-            f"{value.parameter} must be given again before training: {value.description} was not saved with the model; "
-            f"call set_params({value.parameter}=...)"
-        )
+def positive(default: Any) -> Any:
+    """Declare a finite number above zero."""
+    return checked(default, check_positive)
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str | int]) -> None:
-    """Refuse what is not one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+def one_of(*choices: str | int) -> Any:
+    """Declare one of some values, the first being the default."""
+    return checked(choices[0], check_choice, choices)
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number of at least ``least``."""
-    if not is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return int(value)
+def training_points() -> Any:
+    """Declare a size of training sets, by default "auto"."""
+    return checked("auto", _check_training_points)
 
 
-def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, True and False not being any."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+def checked(default: Any, check: Callable[..., object], *limits: Any) -> Any:
+    """Declare what ``check(name, value, *limits)`` refuses if it is wrong."""
+    return field(default=default, metadata={"check": check, "limits": limits})
 
 
-def check_positive(name: str, value: Any) -> float:
-    """Return a finite number above zero."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
+def check_parameters(model: Any) -> None:
+    """Refuse the first parameter that is not what its field says, or that a file could not hold."""
+    for one in fields(model):
+        value = getattr(model, one.name)
+        refuse_unavailable(value)
+        if "check" in one.metadata and not (value is None and one.default is None):
+            one.metadata["check"](one.name, value, *one.metadata["limits"])
 
 
-def resolve_seed(random_state: Any) -> int:
-    """Return one whole number for whatever scikit-learn accepts as random_state."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(0, 2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(0, 2**31 - 1))
-    if is_whole(random_state) and random_state >= 0:
-        return int(random_state)
-    raise ValueError(f"random_state must be None, a whole number of at least 0 or a generator, got {random_state!r}")
-
-
-def chosen_bits(which: Any, n: int) -> list[int]:
-    """Return which of n bits a slice, a number or a list of numbers means."""
-    if isinstance(which, slice):
-        chosen = list(range(n))[which]
-    else:
-        wanted = np.atleast_1d(np.asarray(which))
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {which!r}")
-        if ((wanted < -n) | (wanted >= n)).any():
-            raise IndexError(f"bits must lie between 0 and {n - 1}, got {which!r}")
-        chosen = [int(i) % n for i in wanted]
-    if not chosen:
-        raise ValueError(f"a model must keep at least one bit, got {which!r} of {n} bits")
-    return chosen
+def _check_training_points(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        check_count(name, value, 2)
+    elif value != "auto":
+        raise ValueError(f"{name} must be 'auto' or a whole number of at least 2, got {value!r}")

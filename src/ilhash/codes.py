@@ -12,6 +12,18 @@ Every other layout has a pair of functions, ``to_...`` and ``from_...``, and is 
 =================  =====================================================================================
 
 :func:`pack` and :func:`unpack` convert from and to a matrix of bool.
+
+Examples
+--------
+>>> packed = pack(np.array([[True, False, True, False, False, False, False, False, True]]))
+>>> packed, bytes_per_code(9)
+(array([[160, 128]], dtype=uint8), 2)
+>>> to_lsb_first(packed, 9), to_int8_offset(packed, 9), to_int8_view(packed, 9)
+(array([[5, 1]], dtype=uint8), array([[32,  0]], dtype=int8), array([[ -96, -128]], dtype=int8))
+>>> to_hex(packed, 9), to_text(packed, 9)
+(['a080'], ['101000001'])
+>>> from_text(["101"], 3), unpack(from_hex(["a0"], 3), 3)
+(array([[160]], dtype=uint8), array([[ True, False,  True]]))
 """
 
 from __future__ import annotations
@@ -24,24 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._checks import check_count
 
-__all__ = [
-    "bytes_per_code",
-    "check",
-    "from_hex",
-    "from_int8_offset",
-    "from_int8_view",
-    "from_lsb_first",
-    "from_text",
-    "pack",
-    "to_hex",
-    "to_int8_offset",
-    "to_int8_view",
-    "to_lsb_first",
-    "to_text",
-    "to_tiles",
-    "unpack",
-]
+__all__ = ["bytes_per_code", "check", "pack", "to_tiles", "unpack"]
+__all__ += ["from_hex", "from_int8_offset", "from_int8_view", "from_lsb_first", "from_text"]
+__all__ += ["to_hex", "to_int8_offset", "to_int8_view", "to_lsb_first", "to_text"]
 
 Codes = NDArray[np.uint8]
 
@@ -53,14 +52,15 @@ _ZEROS_AND_ONES = re.compile("[01]*")
 def bytes_per_code(n_bits: int) -> int:
     """Return the number of bytes that hold ``n_bits`` bits.
 
-    Examples
-    --------
-    >>> bytes_per_code(9)
-    2
+    Parameters
+    ----------
+    n_bits : int, bits of a code
+
+    Returns
+    -------
+    int, bytes of a code
     """
-    if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 1:
-        raise ValueError(f"n_bits must be a whole number of at least 1, got {n_bits!r}")
-    return (int(n_bits) + 7) // 8
+    return (check_count("n_bits", n_bits) + 7) // 8
 
 
 def check(codes: Any, n_bits: int | None = None, name: str = "codes") -> Codes:
@@ -68,9 +68,13 @@ def check(codes: Any, n_bits: int | None = None, name: str = "codes") -> Codes:
 
     Parameters
     ----------
-    codes : what should be uint8 (n, ceil(n_bits / 8)) with zeros in the padding bits; n may be 0
-    n_bits : the number of bits; None: all bits of every byte
-    name : what the sentence calls them
+    codes : array_like, what should be uint8 (n, ceil(n_bits / 8)) with zeros in the padding bits; n may be 0
+    n_bits : int, optional, the number of bits; None: all bits of every byte
+    name : str, default "codes", what the sentence calls them
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), the codes, not copied where they are an array
 
     Examples
     --------
@@ -84,39 +88,31 @@ def check(codes: Any, n_bits: int | None = None, name: str = "codes") -> Codes:
     if spare:
         bad = int(np.count_nonzero(array[:, -1] & ((1 << spare) - 1)))
         if bad:
-            raise ValueError(
-                f"{name} must have zeros in the {spare} padding bits after bit {n_bits}, got others in {bad} of "
-                f"{len(array)} rows"
-            )
+            rule = f"{name} must have zeros in the {spare} padding bits after bit {n_bits}"
+            raise ValueError(f"{rule}, got others in {bad} of {len(array)} rows")
     return array
 
 
 def _table(codes: Any, n_bits: int | None, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-    array = np.asarray(codes)
-    wanted = np.dtype(dtype)
-    if n_bits is None:
-        if array.ndim != 2 or array.dtype != wanted or array.shape[1] == 0:
-            raise ValueError(f"{name} must be a 2-D {wanted} array, got shape {array.shape} {array.dtype}")
-        return array
-    width = bytes_per_code(n_bits)
-    if array.ndim != 2 or array.dtype != wanted or array.shape[1] != width:
-        raise ValueError(
-            f"{name} of {n_bits} bits must be a 2-D {wanted} array of {width} columns, got shape {array.shape} "
-            f"{array.dtype}"
-        )
+    array, wanted = np.asarray(codes), np.dtype(dtype)
+    width = None if n_bits is None else bytes_per_code(n_bits)
+    if array.ndim != 2 or array.dtype != wanted or not array.shape[1] or width not in (None, array.shape[1]):
+        of_bits, of_columns = (f" of {n_bits} bits", f" of {width} columns") if width else ("", "")
+        rule = f"{name}{of_bits} must be a 2-D {wanted} array{of_columns}"
+        raise ValueError(f"{rule}, got shape {array.shape} {array.dtype}")
     return array
-
-
-# -------------------------------------------------------------------------------------------- bool matrix
 
 
 def pack(bits: NDArray[Any]) -> Codes:
     """Pack rows of booleans into codes.
 
-    Examples
-    --------
-    >>> pack(np.array([[True, False, False, False, False, False, False, False, True]]))
-    array([[128, 128]], dtype=uint8)
+    Parameters
+    ----------
+    bits : bool array (n, n_bits), one row per code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     bits = np.asarray(bits)
     if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[1] == 0:
@@ -127,24 +123,27 @@ def pack(bits: NDArray[Any]) -> Codes:
 def unpack(codes: Codes, n_bits: int) -> NDArray[np.bool_]:
     """Return the bits of packed codes as rows of booleans, the inverse of :func:`pack`.
 
-    Examples
-    --------
-    >>> unpack(np.array([[0b10100000]], np.uint8), 3)
-    array([[ True, False,  True]])
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    bool array (n, n_bits), one row per code
     """
     return np.unpackbits(check(codes, n_bits), axis=1, count=n_bits).view(np.bool_)
-
-
-# -------------------------------------------------------------------------------------------- other bytes
 
 
 def to_lsb_first(codes: Codes, n_bits: int) -> Codes:
     """Reverse the bits of every byte: bit i becomes the i % 8-th lowest of byte i // 8.
 
-    Examples
-    --------
-    >>> to_lsb_first(np.array([[0b10000000, 0b10000000]], np.uint8), 9)
-    array([[1, 1]], dtype=uint8)
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), the same codes, least significant bit first
     """
     return np.take(_REVERSED, check(codes, n_bits))
 
@@ -152,10 +151,13 @@ def to_lsb_first(codes: Codes, n_bits: int) -> Codes:
 def from_lsb_first(codes: Codes, n_bits: int) -> Codes:
     """Do the inverse of :func:`to_lsb_first`; padding, there the highest bits of the last byte, must be zero.
 
-    Examples
-    --------
-    >>> from_lsb_first(np.array([[1, 1]], np.uint8), 9)
-    array([[128, 128]], dtype=uint8)
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, what :func:`to_lsb_first` gave and bits of a code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     return check(np.take(_REVERSED, _table(codes, n_bits, "codes", np.uint8)), n_bits)
 
@@ -163,10 +165,13 @@ def from_lsb_first(codes: Codes, n_bits: int) -> Codes:
 def to_int8_offset(codes: Codes, n_bits: int) -> NDArray[np.int8]:
     """Subtract 128 from every byte: sentence-transformers' precision "binary".
 
-    Examples
-    --------
-    >>> to_int8_offset(np.array([[0, 128, 255]], np.uint8), 24)
-    array([[-128,    0,  127]], dtype=int8)
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    int8 array (n, ceil(n_bits / 8)), the same codes
     """
     return (check(codes, n_bits) ^ np.uint8(128)).view(np.int8)
 
@@ -174,10 +179,13 @@ def to_int8_offset(codes: Codes, n_bits: int) -> NDArray[np.int8]:
 def from_int8_offset(codes: NDArray[np.int8], n_bits: int) -> Codes:
     """Do the inverse of :func:`to_int8_offset`.
 
-    Examples
-    --------
-    >>> from_int8_offset(np.array([[-128, 0, 127]], np.int8), 24)
-    array([[  0, 128, 255]], dtype=uint8)
+    Parameters
+    ----------
+    codes, n_bits : int8 array (n, ceil(n_bits / 8)) and int, what :func:`to_int8_offset` gave and bits of a code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8) ^ np.uint8(128), n_bits)
 
@@ -185,10 +193,13 @@ def from_int8_offset(codes: NDArray[np.int8], n_bits: int) -> Codes:
 def to_int8_view(codes: Codes, n_bits: int) -> NDArray[np.int8]:
     """Read the same bytes as int8; nothing is copied.
 
-    Examples
-    --------
-    >>> to_int8_view(np.array([[0, 128, 255]], np.uint8), 24)
-    array([[   0, -128,   -1]], dtype=int8)
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    int8 array (n, ceil(n_bits / 8)), the same memory
     """
     return check(codes, n_bits).view(np.int8)
 
@@ -196,15 +207,15 @@ def to_int8_view(codes: Codes, n_bits: int) -> NDArray[np.int8]:
 def from_int8_view(codes: NDArray[np.int8], n_bits: int) -> Codes:
     """Do the inverse of :func:`to_int8_view`; nothing is copied.
 
-    Examples
-    --------
-    >>> from_int8_view(np.array([[0, -128, -1]], np.int8), 24)
-    array([[  0, 128, 255]], dtype=uint8)
+    Parameters
+    ----------
+    codes, n_bits : int8 array (n, ceil(n_bits / 8)) and int, what :func:`to_int8_view` gave and bits of a code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8), n_bits)
-
-
-# -------------------------------------------------------------------------------------------- text
 
 
 def to_tiles(codes: Codes, rows: NDArray[Any] | None = None) -> Codes:
@@ -212,11 +223,19 @@ def to_tiles(codes: Codes, rows: NDArray[Any] | None = None) -> Codes:
 
     Tiles of 64 codes, byte j of all 64 together: (ceil(n / 64), bytes, 64); the last tile is filled up with zeros.
 
+    Parameters
+    ----------
+    codes : uint8 array (n, bytes), packed codes
+    rows : int array, optional, which of them, in this order
+
+    Returns
+    -------
+    uint8 array (ceil(n / 64), bytes, 64), the tiles
+
     Examples
     --------
-    >>> to_tiles(np.array([[1, 2], [3, 4]], np.uint8))[0, :, :3]
-    array([[1, 3, 0],
-           [2, 4, 0]], dtype=uint8)
+    >>> to_tiles(np.array([[1, 2], [3, 4]], np.uint8))[0, :, :3].tolist()
+    [[1, 3, 0], [2, 4, 0]]
     """
     codes = np.ascontiguousarray(codes)
     n = len(codes) if rows is None else len(rows)
@@ -228,10 +247,13 @@ def to_tiles(codes: Codes, rows: NDArray[Any] | None = None) -> Codes:
 def to_hex(codes: Codes, n_bits: int) -> list[str]:
     """Return one string of hexadecimal digits per code, two per byte.
 
-    Examples
-    --------
-    >>> to_hex(np.array([[10, 240]], np.uint8), 12)
-    ['0af0']
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    list of str, one per code
     """
     array = check(codes, n_bits)
     return _cut(array.tobytes().hex(), 2 * array.shape[1])
@@ -240,10 +262,13 @@ def to_hex(codes: Codes, n_bits: int) -> list[str]:
 def from_hex(texts: Sequence[str], n_bits: int) -> Codes:
     """Do the inverse of :func:`to_hex`; upper case is accepted too.
 
-    Examples
-    --------
-    >>> from_hex(["0af0"], 12)
-    array([[ 10, 240]], dtype=uint8)
+    Parameters
+    ----------
+    texts, n_bits : sequence of str, one per code, and int, bits of a code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     width = bytes_per_code(n_bits)
     joined = _joined(texts, 2 * width, _HEX, f"hexadecimal digits each for {n_bits} bits")
@@ -253,10 +278,13 @@ def from_hex(texts: Sequence[str], n_bits: int) -> Codes:
 def to_text(codes: Codes, n_bits: int) -> list[str]:
     """Return one string of '0' and '1' per code, first bit first.
 
-    Examples
-    --------
-    >>> to_text(np.array([[0b10100000]], np.uint8), 3)
-    ['101']
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+
+    Returns
+    -------
+    list of str, one per code
     """
     digits = unpack(codes, n_bits).view(np.uint8) + np.uint8(ord("0"))
     return _cut(digits.tobytes().decode("ascii"), n_bits)
@@ -265,10 +293,13 @@ def to_text(codes: Codes, n_bits: int) -> list[str]:
 def from_text(texts: Sequence[str], n_bits: int) -> Codes:
     """Do the inverse of :func:`to_text`.
 
-    Examples
-    --------
-    >>> from_text(["101"], 3)
-    array([[160]], dtype=uint8)
+    Parameters
+    ----------
+    texts, n_bits : sequence of str, one per code, and int, bits of a code
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
     """
     bytes_per_code(n_bits)
     joined = _joined(texts, n_bits, _ZEROS_AND_ONES, "characters '0' or '1' each")
@@ -290,7 +321,6 @@ def _joined(texts: Sequence[str], length: int, alphabet: re.Pattern[str], what: 
         ("with other characters", [row for row in rows if isinstance(row, str) and not alphabet.fullmatch(row)]),
     ):
         if bad:
-            raise ValueError(
-                f"texts must be {length} {what}, got {len(bad)} of {len(rows)} rows {problem}, the first {bad[0]!r}"
-            )
+            got = f"{len(bad)} of {len(rows)} rows {problem}, the first {bad[0]!r}"
+            raise ValueError(f"texts must be {length} {what}, got {got}")
     return "".join(rows)

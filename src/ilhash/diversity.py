@@ -1,21 +1,21 @@
 """Everything that differs between bits, drawn from (random_state, bit) alone.
 
 The letters are the paper's: i (initialisation), t (training sets), f (feature subsets). What a letter does not name
-depends on random_state alone and is the same for every bit. One source of diversity has no letter: the random order of
+depends on random_state alone and is the same for every bit. One kind of diversity has no letter: the random order of
 the blocks in the z-step, which differs from bit to bit unless ``block_order="fixed"``.
 """
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
 
-__all__ = ["Draw", "NeighbourhoodRows", "Plan", "RowSource", "UniformRows", "seed_for"]
+__all__ = ["Draw", "NeighborhoodOrder", "Plan", "RowOrder", "UniformOrder", "drawn_rows", "seed_for"]
 
 # One number per thing that is drawn; never renumber them, models would change.
 _STREAMS = {
@@ -41,7 +41,7 @@ def seed_for(random_state: int, stream: str, bit: int | None = None, attempt: in
     return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
 
 
-class RowSource(Protocol):
+class RowOrder(typing.Protocol):
     """Seeded orders of the points that may be drawn."""
 
     @property
@@ -56,7 +56,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True)
-class UniformRows:
+class UniformOrder:
     """All points, or those of a pool, in a seeded random order that is never written down."""
 
     n_points: int
@@ -80,7 +80,7 @@ class UniformRows:
 
 
 @dataclass(frozen=True)
-class NeighbourhoodRows:
+class NeighborhoodOrder:
     """Points of a graph in a seeded order of neighbourhoods: a point, then its neighbours that have not come yet.
 
     A uniform draw of a few thousand points would keep almost no edge of a sparse graph; this keeps most of them, and
@@ -104,20 +104,30 @@ class NeighbourhoodRows:
         return np.random.default_rng(seed).choice(self.take(seed, 0, count), count)
 
 
+def drawn_rows(
+    order: RowOrder, random_state: int, letters: str, sampling: str, n_train: int, bit: int, attempt: int = 0
+) -> NDArray[np.int64]:
+    """Return the rows of the training set that a bit draws; ``attempt`` is the number of the draw.
+
+    Without the letter t all bits share one training set; with it, ``sampling`` says how training sets differ.
+    """
+    own_set = "t" in letters
+    seed = seed_for(random_state, "rows", bit if own_set else None, attempt)
+    if own_set and sampling == "bootstrap":
+        return order.bootstrap(seed, n_train)
+    if not own_set or sampling == "random" or attempt > 0:
+        return order.take(seed, 0, n_train)
+    # Disjoint: slice `bit` of one permutation; when it is used up, of the next.
+    turn, slot = divmod(bit, order.size // n_train)
+    return order.take(seed_for(random_state, "rows", None, turn), slot * n_train, n_train)
+
+
 @dataclass(frozen=True)
 class Draw:
-    """What one bit drew.
-
-    Attributes
-    ----------
-    rows : the training set, row numbers of X
-    features : sorted feature numbers, or None for all
-    start, graph, order, centers, classifier : seeds
-    similar, dissimilar : numbers of neighbours
-    """
+    """What one bit drew: rows and features (None: all), seeds of five things, and numbers of neighbours."""
 
     rows: NDArray[np.int64]
-    features: NDArray[np.int32] | None
+    features: NDArray[np.int32] | None  # sorted
     start: int
     graph: int
     order: int
@@ -140,12 +150,12 @@ class Plan:
     similar: Range
     dissimilar: Range
     block_order: str
-    source: RowSource
+    row_order: RowOrder
 
     @property
     def n_disjoint(self) -> int:
         """Number of disjoint training sets before a fresh permutation begins."""
-        return self.source.size // self.n_train
+        return self.row_order.size // self.n_train
 
     def draw(self, bit: int, attempt: int = 0) -> Draw:
         """Draw everything for one bit; ``attempt`` > 0 draws anew what may be drawn anew."""
@@ -154,7 +164,7 @@ class Plan:
         if isinstance(self.dissimilar, tuple | list):
             graph_of = bit
         return Draw(
-            rows=self._rows(bit, attempt),
+            rows=drawn_rows(self.row_order, self.random_state, self.letters, self.sampling, self.n_train, bit, attempt),
             features=self._features(own["f"]),
             start=seed_for(self.random_state, "start", own["i"], attempt),
             graph=seed_for(self.random_state, "graph", graph_of, attempt),
@@ -164,19 +174,6 @@ class Plan:
             similar=self._number(self.similar, bit, 0),
             dissimilar=self._number(self.dissimilar, bit, 1),
         )
-
-    def _rows(self, bit: int, attempt: int) -> NDArray[np.int64]:
-        own_set = "t" in self.letters
-        seed = seed_for(self.random_state, "rows", bit if own_set else None, attempt)
-        if not own_set:
-            return self.source.take(seed, 0, self.n_train)
-        if self.sampling == "bootstrap":
-            return self.source.bootstrap(seed, self.n_train)
-        if self.sampling == "random" or attempt > 0:
-            return self.source.take(seed, 0, self.n_train)
-        # Disjoint: slice `bit` of one permutation; when it is used up, of the next.
-        turn, slot = divmod(bit, self.n_disjoint)
-        return self.source.take(seed_for(self.random_state, "rows", None, turn), slot * self.n_train, self.n_train)
 
     def _features(self, bit: int | None) -> NDArray[np.int32] | None:
         if "f" not in self.letters or self.n_features_drawn == self.n_features:

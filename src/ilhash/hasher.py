@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,28 +15,37 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilhash import codes
-from ilhash._parameters import Unavailable
+from ilhash._checks import Unavailable, chosen_bits, one_bit
+from ilhash._parameters import check_parameters
+from ilhash.encoding import stream
 from ilhash.functions import Encoder, HashFunction, functions_from_arrays, functions_to_arrays
-from ilhash.persistence import Contents, save
-from ilhash.vectors import as_matrix, chunks
+from ilhash.storage import Contents, chunks_of_arrays, sha256_of, write_directory
+from ilhash.vectors import as_matrix, relative
 
-__all__ = ["Hasher"]
+__all__ = ["Hasher", "Progress", "with_current_names"]
 
 Own = TypeVar("Own", bound="Hasher")
+
+Given = Mapping[str, Any]  # arguments by name
+Progress = Callable[[int, int], None]  # called with (bits done, bits in all)
 
 _PLAIN = (str, int, float, bool, type(None))
 
 
 class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn transformer from vectors to packed codes; ``fit`` is what each method adds.
+    """A scikit-learn transformer from vectors to packed codes; ``_fit`` is what each method adds.
 
     Attributes
     ----------
     functions_ : list of hash functions, one per bit
-    origin_ : what is subtracted from every vector
-    seed_ : the whole number that random_state came to
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    origin_ : float32 array (D,), what is subtracted from every vector
+    seed_ : int, what random_state came to
+    n_features_in_, feature_names_in_ : int and array of str, as in scikit-learn
     """
+
+    nested: ClassVar[bool] = True  # whether the first bits of a longer model are the shorter model
+    _kept: ClassVar[tuple[str, ...]] = ()  # what else fit learns and a file keeps: attributes without their underscore
+    renamed: ClassVar[dict[str, str]] = {}  # parameters under names of earlier versions: what they are called now
 
     functions_: list[HashFunction]
     origin_: NDArray[np.float32]
@@ -43,23 +54,69 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -------------------------------------------------------------------------------------------- encoding
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the margins, float32 (n, n_bits); a bit is margin > 0."""
+        """Return the margins, of which the bits are the signs.
+
+        Parameters
+        ----------
+        X : array (n, D), vectors, also a memory map or what ilhash.open_vectors gives
+
+        Returns
+        -------
+        float32 array (n, n_bits), a bit is margin > 0
+        """
         matrix = self._input(X)
         out = np.empty((len(matrix), len(self.functions_)), np.float32)
-        for rows, margins in self._margins(matrix):
-            out[rows] = margins
+        with closing(self._stream(matrix, lambda margins: margins)) as blocks:
+            for rows, margins in blocks:
+                out[rows] = margins
         return out
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
-        """Return packed codes, uint8 (n, ceil(n_bits / 8)), most significant bit first, padding zero."""
+        """Return packed codes.
+
+        Parameters
+        ----------
+        X : array (n, D), vectors, also a memory map or what ilhash.open_vectors gives
+
+        Returns
+        -------
+        uint8 array (n, ceil(n_bits / 8)), most significant bit first, padding zero
+        """
         matrix = self._input(X)
         out = np.empty((len(matrix), codes.bytes_per_code(len(self.functions_))), np.uint8)
-        for rows, margins in self._margins(matrix):
-            out[rows] = codes.pack(margins > 0)
+        with closing(self._stream(matrix, _pack)) as blocks:
+            for rows, packed in blocks:
+                out[rows] = packed
         return out
 
+    def encode_blocks(
+        self, X: Any, first: int = 0, last: int | None = None, *, n_threads: int | None = None
+    ) -> Generator[tuple[slice, NDArray[np.uint8]]]:
+        """Encode vectors in bounded memory, block by block.
+
+        Parameters
+        ----------
+        X : array (n, D), memory map or VectorSource, the vectors
+        first, last : int, optional, the stretch of rows; by default all of them
+        n_threads : int, optional, threads that work on blocks; by default one per core
+
+        Returns
+        -------
+        iterator of (slice, uint8 array), rows and their packed codes, in order
+        """
+        return self._stream(self._input(X), _pack, first, last, n_threads)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return one name per byte of a code."""
+        """Return one name per byte of a code.
+
+        Parameters
+        ----------
+        input_features : ignored, there for scikit-learn
+
+        Returns
+        -------
+        object array (bytes,), the class and the number of the byte
+        """
         check_is_fitted(self)
         width = codes.bytes_per_code(len(self.functions_))
         return np.asarray([f"{type(self).__name__.lower()}_byte{i}" for i in range(width)], dtype=object)
@@ -76,11 +133,94 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X if hasattr(X, "columns") else matrix, reset=reset, skip_check_array=True)
         return matrix
 
-    def _margins(self, matrix: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        for rows, chunk in chunks(matrix, self.origin_):
-            yield rows, self._encoder.margins(chunk)
+    def _stream(
+        self, matrix: Any, finish: Callable[[NDArray[np.float32]], NDArray[Any]], *stretch: int | None
+    ) -> Generator[tuple[slice, NDArray[Any]]]:
+        """Give what ``finish`` makes of the margins of every block of rows; the stretch and threads of ``stream``."""
+
+        def work(rows: slice, block: NDArray[Any]) -> NDArray[Any]:
+            return finish(self._margins(block, "X" if len(block) == len(matrix) else f"X[{rows.start}:{rows.stop}]"))
+
+        return stream(work, matrix, *stretch)  # type: ignore[arg-type]
+
+    def _margins(self, block: NDArray[Any], name: str) -> NDArray[np.float32]:
+        """Return the margins of some rows of X; errors call them by the name."""
+        return self._encoder.margins(relative(block, self.origin_, name))
 
     # -------------------------------------------------------------------------------------------- training
+
+    def fit(
+        self: Own,
+        X: Any,
+        y: Any = None,
+        *,
+        affinity: Any = None,
+        pairs: Any = None,
+        progress: Progress | None = None,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Own:
+        """Train all bits.
+
+        Affinity, pairs, client and checkpoint are for ILH; other methods, whose bits are learnt in one piece from
+        labels or vectors alone, refuse them. A mix takes affinity and pairs where all its families are ILH, client and
+        checkpoint where one is.
+
+        Parameters
+        ----------
+        X : array (n, D), also a memory map or what ilhash.open_vectors gives, of which only drawn rows are read
+        y : array (n,) or (n, L), optional
+            Labels, or an indicator matrix; not looked at by unsupervised methods. Without any supervision ILH learns
+            from Euclidean neighbours.
+        affinity : sparse matrix (n, n), optional, symmetric, of signed weights, instead of y
+        pairs : array (m, 3) or tuple, optional
+            Rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y.
+        progress : callable, optional
+            Called with (bits done, bits in all) as bits finish; those of methods other than ILH finish together.
+        client : dask.distributed.Client, optional, its workers train the bits, instead of n_jobs workers of joblib
+        checkpoint : path-like, optional
+            A directory for finished bits; a run that was killed goes on from there, with the same result. That of a mix
+            has a folder for each family that is ILH, such as ``0-ilh``.
+
+        Returns
+        -------
+        self
+        """
+        graph, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
+        with self._all_or_nothing():
+            self._fit(X, y, graph, means, progress)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
+        """Train all bits; ``graph`` is supervision that is not labels, ``means`` what trains and keeps the bits."""
+
+    def training_rows(
+        self, bit: int, X: Any = None, y: Any = None, *, affinity: Any = None, pairs: Any = None
+    ) -> NDArray[np.int64]:
+        """Return the rows of X that a bit was trained on, drawn again from the seed.
+
+        Where every row could be drawn, nothing but the model is needed. Where only some could (labels that are unknown
+        or withheld, a graph or pairs), the data must be given again: which ones they were is not kept.
+
+        Parameters
+        ----------
+        bit : int, its place in the model
+        X, y, affinity, pairs : as in fit, optional, the data that the model was fitted on
+
+        Returns
+        -------
+        int64 array (n_train,), row numbers, ascending; where they were drawn with replacement, with repeats
+        """
+        check_is_fitted(self)
+        place = one_bit(bit, len(self.functions_))
+        return self._rows_of_bit(place, X, y, {"affinity": affinity, "pairs": pairs})
+
+    @abstractmethod
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]: ...
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -91,6 +231,11 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         except BaseException:
             self.__dict__ = before
             raise
+
+    def __getitem__(self: Own, which: Any) -> Own:
+        """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
+        check_is_fitted(self)
+        return self._with_bits(chosen_bits(which, len(self.functions_)))
 
     def _with_bits(self: Own, chosen: list[int]) -> Own:
         """Return a model of some of the bits."""
@@ -105,9 +250,26 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -------------------------------------------------------------------------------------------- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a directory of its own; ilhash.load reads it."""
+        """Write the model to a directory of its own; ilhash.load reads it.
+
+        Parameters
+        ----------
+        path : path-like, a directory that is new, or holds a model, which is replaced
+        """
         check_is_fitted(self)
-        save(self, path)
+        write_directory(Path(path), self._to_contents())
+
+    def fingerprint(self) -> str:
+        """Identify what the model does to vectors: its functions and its origin.
+
+        Returns
+        -------
+        str, a SHA-256; codes carry it
+        """
+        check_is_fitted(self)
+        contents = self._to_contents()
+        blobs = (name.encode() + blob for name, blob in sorted(contents.blobs.items()))
+        return sha256_of([*chunks_of_arrays(contents.arrays), *blobs])
 
     def _to_contents(self) -> Contents:
         arrays, blobs = functions_to_arrays(self.functions_)
@@ -124,9 +286,13 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Contents(document, arrays, blobs)
 
     @classmethod
-    def _from_contents(cls: type[Own], contents: Contents, trusted: list[str] | None) -> Own:
+    def _from_contents(
+        cls: type[Own], contents: Contents, trusted: list[str] | None, find_class: Callable[[str], type[Hasher]]
+    ) -> Own:
+        """Make a model of what is in its directory; ``find_class`` knows the classes of models inside of it."""
         document, arrays = contents.document, dict(contents.arrays)
-        model = cls(**{name: _from_json(name, value) for name, value in document["parameters"].items()})
+        parameters = with_current_names(cls, document["parameters"])
+        model = cls(**{name: _from_json(name, value) for name, value in parameters.items()})
         model.origin_ = arrays.pop("origin")
         model.functions_ = functions_from_arrays(arrays, contents.blobs, trusted)
         model.n_features_in_ = document["n_features"]
@@ -139,10 +305,13 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _own_document(self) -> dict[str, Any]:
         """Return what this kind of model adds to the description of a model."""
-        return {}
+        return {name: getattr(self, f"{name}_") for name in self._kept if hasattr(self, f"{name}_")}
 
     def _read_own_document(self, document: dict[str, Any]) -> None:
         """Do the inverse of :meth:`_own_document`."""
+        for name in self._kept:
+            if name in document:
+                setattr(self, f"{name}_", document[name])
 
     # -------------------------------------------------------------------------------------------- scikit-learn
 
@@ -159,6 +328,25 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _pack(margins: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return codes.pack(margins > 0)
+
+
+def with_current_names(kind: type[Hasher], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters that an earlier version wrote down, by the names that they have now.
+
+    Parameters
+    ----------
+    kind : type, the class of the model
+    parameters : mapping of str to anything, as an earlier version or this one calls them
+
+    Returns
+    -------
+    dict, the same values under the names of this version
+    """
+    return {kind.renamed.get(name, name): value for name, value in parameters.items()}
 
 
 def _to_json(value: Any) -> Any:

@@ -26,28 +26,37 @@ from numpy.typing import NDArray
 
 Loss = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
-__all__ = [
-    "OBJECTIVES",
-    "Loss",
-    "bre",
-    "bre_as_printed",
-    "coefficients",
-    "couplings",
-    "energy",
-    "ksh",
-    "laplacian",
-    "minimal_loss",
-    "resolve",
-]
+__all__ = ["OBJECTIVES", "Loss", "bre", "bre_as_printed", "coefficients", "couplings", "energy", "ksh", "laplacian"]
+__all__ += ["minimal_loss", "resolve"]
 
 
 def laplacian(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Binary Laplacian loss y ||z_n - z_m||^2; codes in {-1,+1} differ by 4 where they differ."""
+    """Binary Laplacian loss y ||z_n - z_m||^2; codes in {-1,+1} differ by 4 where they differ.
+
+    Parameters
+    ----------
+    distance : {0, 1}, whether the bits of two points differ
+    y : float64 array, affinities: above 0 similar, below 0 dissimilar
+
+    Returns
+    -------
+    float64 array, the loss of each pair
+    """
     return 4.0 * distance * y
 
 
 def ksh(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Supervised hashing with kernels, (z_n z_m - y)^2: for one bit the Laplacian plus a constant."""
+    """Supervised hashing with kernels, (z_n z_m - y)^2: for one bit the Laplacian plus a constant.
+
+    Parameters
+    ----------
+    distance : {0, 1}, whether the bits of two points differ
+    y : float64 array, affinities: above 0 similar, below 0 dissimilar
+
+    Returns
+    -------
+    float64 array, the loss of each pair
+    """
     return ((1.0 - 2.0 * distance) - y) ** 2
 
 
@@ -55,6 +64,15 @@ def bre(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Supervised binary reconstructive embedding, (d - t)^2 with target t = (1 - y) / 2 and codes in {0,1}.
 
     y = +1 asks for distance 0 and y = -1 for distance 1: a quarter of the Laplacian, up to a constant.
+
+    Parameters
+    ----------
+    distance : {0, 1}, whether the bits of two points differ
+    y : float64 array, affinities: above 0 similar, below 0 dissimilar
+
+    Returns
+    -------
+    float64 array, the loss of each pair
     """
     return (distance - (1.0 - y) / 2.0) ** 2
 
@@ -63,12 +81,30 @@ def bre_as_printed(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]
     """Equation 2 of the paper for one bit: (||z_n - z_m||^2 - y)^2, y half a squared distance in [0, 1/2].
 
     Kept for study. All its coefficients -4 (2 - y) are negative, so training with it is refused.
+
+    Parameters
+    ----------
+    distance : {0, 1}, whether the bits of two points differ
+    y : float64 array, half a squared distance of each pair, scaled to [0, 1/2]
+
+    Returns
+    -------
+    float64 array, the loss of each pair
     """
     return (4.0 * distance - y) ** 2
 
 
 def minimal_loss(rho: float = 1.0, lam: float = 1.0) -> Loss:
     """Minimal loss hashing (Norouzi and Fleet 2011): hinge losses around a distance of rho bits.
+
+    Parameters
+    ----------
+    rho : float, default 1.0, distance around which the loss turns
+    lam : float, default 1.0, weight lambda of pairs that are not similar
+
+    Returns
+    -------
+    callable, a loss(distance, y)
 
     Examples
     --------
@@ -89,7 +125,16 @@ OBJECTIVES: dict[str, Loss] = {"laplacian": laplacian, "ksh": ksh, "bre": bre}
 
 
 def resolve(objective: str | Loss) -> Loss:
-    """Return the loss that a name or a callable stands for."""
+    """Return the loss that a name or a callable stands for.
+
+    Parameters
+    ----------
+    objective : str or callable, a name in ``OBJECTIVES``, or a loss(distance, y)
+
+    Returns
+    -------
+    callable, the loss
+    """
     if callable(objective):
         return objective
     if objective in OBJECTIVES:
@@ -100,6 +145,15 @@ def resolve(objective: str | Loss) -> Loss:
 
 def coefficients(objective: str | Loss, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a_nm for affinities y_nm: the loss is a_nm z_n z_m up to a constant.
+
+    Parameters
+    ----------
+    objective : str or callable, a name in ``OBJECTIVES``, or a loss(distance, y)
+    y : float64 array, affinities
+
+    Returns
+    -------
+    float64 array, one coefficient per affinity
 
     Examples
     --------
@@ -120,6 +174,15 @@ def couplings(objective: str | Loss, y: NDArray[np.float64]) -> NDArray[np.float
     """Return w_nm = -a_nm: positive where two points attract each other, negative where they repel.
 
     Refuses an objective under which no pair repels: the constant code is then the optimum and nothing can be learnt.
+
+    Parameters
+    ----------
+    objective : str or callable, a name in ``OBJECTIVES``, or a loss(distance, y)
+    y : float64 array, affinities
+
+    Returns
+    -------
+    float64 array, one coupling per affinity
     """
     w = -coefficients(objective, y)
     if w.size and not (w < 0).any():
@@ -132,6 +195,16 @@ def couplings(objective: str | Loss, y: NDArray[np.float64]) -> NDArray[np.float
 
 
 def energy(A: Any, z: NDArray[Any]) -> float:
-    """Return E(z) = z'Az for a dense or sparse A."""
+    """Return E(z) = z'Az for a dense or sparse A.
+
+    Parameters
+    ----------
+    A : array or sparse matrix (N, N), coefficients
+    z : array (N,), bits of -1 and +1
+
+    Returns
+    -------
+    float, the energy
+    """
     z = np.asarray(z, dtype=np.float64)
     return float(z @ (A @ z))

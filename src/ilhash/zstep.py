@@ -10,32 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
 
-__all__ = ["MAX_SWEEPS", "ZStep", "coupling_graph", "graph_couplings", "minimise", "random_start"]
+__all__ = ["MAX_SWEEPS", "ZStep", "minimize", "random_start"]
 
 MAX_SWEEPS = 1000  # graphs of nearest neighbours were seen to need 50; this only stops the hopeless
 
 
 @dataclass(frozen=True)
 class ZStep:
-    """Outcome of a z-step.
+    """Outcome of a z-step."""
 
-    Attributes
-    ----------
-    z : int8 array of -1 and +1
-    energies : E(z) at the start and after each sweep, never increasing
-    n_blocks : number of blocks that were cut in turn
-    converged : whether the last sweep changed nothing
-    """
-
-    z: NDArray[np.int8]
-    energies: NDArray[np.float64]
-    n_blocks: int
-    converged: bool
+    z: NDArray[np.int8]  # of -1 and +1
+    energies: NDArray[np.float64]  # E(z) at the start and after each sweep, never increasing
+    n_blocks: int  # that were cut in turn
+    converged: bool  # whether the last sweep changed nothing
 
     @property
     def sweeps(self) -> int:
@@ -43,29 +34,12 @@ class ZStep:
         return len(self.energies) - 1
 
 
-def coupling_graph(couplings: scipy.sparse.csr_array) -> _core.SignedGraph:
-    """Build the core's graph from a symmetric sparse matrix of couplings w_nm with an empty diagonal."""
-    w = couplings.copy()
-    w.eliminate_zeros()
-    w.sort_indices()
-    return _core.SignedGraph.from_couplings(
-        w.indptr.astype(np.uint32), w.indices.astype(np.uint32), w.data.astype(np.float64)
-    )
-
-
-def graph_couplings(graph: _core.SignedGraph) -> scipy.sparse.csr_array:
-    """Return the couplings w_nm of a core graph as a sparse matrix."""
-    source, target, coupling = graph.triplets()
-    shape = (graph.n_points, graph.n_points)
-    return scipy.sparse.csr_array((coupling, (source.astype(np.int64), target.astype(np.int64))), shape=shape)
-
-
 def random_start(n: int, seed: int) -> NDArray[np.int8]:
     """Draw a start z in {-1,+1}^n."""
     return (np.random.default_rng(seed).integers(0, 2, n, dtype=np.int8) * 2 - 1).astype(np.int8)
 
 
-def minimise(
+def minimize(
     graph: _core.SignedGraph,
     start: NDArray[np.int8],
     *,
@@ -76,23 +50,12 @@ def minimise(
 ) -> ZStep:
     """Lower E(z) = -sum_{n,m} w_nm z_n z_m - 2 sum_n field_n z_n from ``start`` by alternating min-cut.
 
-    Parameters
-    ----------
-    graph : couplings w_nm
-    start : int8 array of -1 and +1; a block is changed only if that lowers E
-    seed : seeds the order of the blocks
-    block_order : "random" (a new order each sweep, which the paper found better) or "fixed"
-    max_sweeps : limit on sweeps
-    field : optional pull on every point, as in the method of auxiliary coordinates
+    A block is changed only if that lowers E. The order of blocks is "fixed", or "random": a new one each sweep, drawn
+    from the seed, which the paper found better. The field is the pull of the method of auxiliary coordinates.
     """
     if block_order not in ("random", "fixed"):
         raise ValueError(f"block_order must be 'random' or 'fixed', got {block_order!r}")
     z, energies, n_blocks, converged = _core.minimise(
-        graph,
-        start,
-        seed,
-        block_order == "random",
-        max_sweeps,
-        None if field is None else np.ascontiguousarray(field),
+        graph, start, seed, block_order == "random", max_sweeps, None if field is None else np.ascontiguousarray(field)
     )
     return ZStep(z, energies, n_blocks, converged)

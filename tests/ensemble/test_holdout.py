@@ -11,7 +11,7 @@ from ilhash.ensemble._bit import BitTrainer
 def drawn(monkeypatch):
     """The rows that bits of ILH and training sets of other methods draw."""
     rows = []
-    draw, take = BitTrainer._pose, methods._base.Source.training_set
+    draw, take = BitTrainer._pose, methods._base.TrainingData.training_set
 
     def pose(self, drawn, *others):
         rows.append(drawn.rows)
@@ -23,7 +23,7 @@ def drawn(monkeypatch):
         return made
 
     monkeypatch.setattr(BitTrainer, "_pose", pose)
-    monkeypatch.setattr(methods._base.Source, "training_set", training_set)
+    monkeypatch.setattr(methods._base.TrainingData, "training_set", training_set)
     return rows
 
 

@@ -90,12 +90,49 @@ class TestMix(MethodContract):
         assert repr(fresh) == repr(model)
         assert not hasattr(fresh, "functions_")
         assert fresh.n_bits == 11
-        assert fresh.set_params(ilh__n_bits=3, itq__iterations=7).n_bits == 8
-        assert fresh.get_params()["itq__iterations"] == 7
-        assert model.models[1].iterations == 50  # a clone has parts of its own
+        assert fresh.set_params(ilh__n_bits=3, itq__max_iter=7).n_bits == 8
+        assert fresh.get_params()["itq__max_iter"] == 7
+        assert model.models[1].max_iter == 50  # a clone has parts of its own
         assert list(model.get_feature_names_out()) == ["mix_byte0", "mix_byte1"]
         with pytest.raises(ValueError, match="parameters of Mix must be models or begin with ilh, itq, got 'n_bits'"):
             fresh.set_params(n_bits=3)
+
+    @pytest.mark.parametrize("name", ["affinity", "pairs"])
+    def test_what_it_cannot_use_is_refused(self, data, tmp_path, name):
+        with pytest.raises(ValueError, match=f"{name} must be None for a mix unless all of its families are ILH, got"):
+            self.make().fit(data[0], **{name: tmp_path})
+
+    @pytest.mark.parametrize("name", ["client", "checkpoint"])
+    def test_what_none_of_its_families_can_use_is_refused(self, data, tmp_path, name):
+        with pytest.raises(ValueError, match=f"{name} must be None for a mix unless any of its .* got ITQ, LSH"):
+            Mix([ITQ(n_bits=3), LSH(n_bits=3)]).fit(*data, **{name: tmp_path / "c"})
+        assert not (tmp_path / "c").exists()
+
+    def test_graphs_and_pairs_reach_families_that_can_all_use_them(self, data):
+        X, y = data
+        pairs = np.array(
+            [(i, j, 1.0 if y[i] == y[j] else -1.0) for i in range(0, 300, 2) for j in range(i + 1, i + 60)]
+        )
+        mix = Mix([ILH(n_bits=2, **SMALL), ILH(n_bits=2, random_state=1, **SMALL)]).fit(X, pairs=pairs)
+        alone = ILH(n_bits=2, random_state=1, **SMALL).fit(X, pairs=pairs)
+        assert np.array_equal(mix.families_[1].transform(X), alone.transform(X))
+        assert np.array_equal(mix.training_rows(3, X, pairs=pairs), alone.training_rows(1, X, pairs=pairs))
+
+    def test_a_checkpoint_has_a_folder_for_each_family_that_is_ilh(self, data, tmp_path):
+        models = [ILH(n_bits=2, **SMALL), ITQ(n_bits=2), ILH(n_bits=3, random_state=1, **SMALL)]
+        wanted = Mix(models).fit(*data).transform(data[0])
+        moved = []
+        Mix(models).fit(*data, checkpoint=tmp_path / "c")
+        assert sorted(folder.name for folder in (tmp_path / "c").iterdir()) == ["0-ilh", "2-ilh"]
+        assert len(list((tmp_path / "c" / "2-ilh").glob("bit-*"))) == 3
+        again = Mix(models).fit(*data, checkpoint=tmp_path / "c", progress=lambda *at: moved.append(at))
+        assert moved == [(2, 7), (4, 7), (7, 7)]  # what is there already is there at once
+        assert np.array_equal(again.transform(data[0]), wanted)
+
+    def test_training_rows_are_those_that_were_read(self, data):
+        """In test_training_rows.py, bit by bit of its families."""
+        model = self.make(n_train=250).fit(*data)
+        assert [len(model.training_rows(bit)) for bit in range(11)] == [250] * 11
 
     def test_it_is_listed_with_one_line(self):
         assert "Mix" in dir(ilhash)

@@ -136,7 +136,7 @@ def clone_of(model):
         ({"n_bits": 0}, "n_bits must be a whole number of at least 1, got 0"),
         ({"k": 401}, "k must be a whole number between 1 and the 400 base points, got 401"),
         ({"unseen_weight": 2}, "unseen_weight must be a number between 0 and 1, got 2"),
-        ({"n_threads": 0}, "n_threads must be a whole number of at least 1, got 0"),
+        ({"n_threads": 0}, "n_threads must be a whole number from 1 on"),
         ({"y": np.arange(10) % 3}, "y must have one entry per row of X, got 10 for 1797 rows"),
         ({"X": np.zeros((1797, 3))}, "64 features"),
     ],

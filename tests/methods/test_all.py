@@ -11,7 +11,7 @@ from ilhash import methods
 from ilhash.evaluation import precision_at_k
 
 # Parameters with which the slow ones are quick, where quality is not what is tested or less of it is enough.
-QUICK = {"MLH": {"steps": 1000}, "FastHash": {"n_trees": 10}}
+QUICK = {"MLH": {"max_iter": 1000}, "FastHash": {"n_estimators": 10}}
 
 
 @pytest.fixture(scope="module")

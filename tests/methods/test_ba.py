@@ -9,12 +9,13 @@ from tests.methods.contract import MethodContract
 
 from ilhash.functions import LinearLearner
 from ilhash.methods import BA, ITQ, TPCA
-from ilhash.methods._ba import Decoder, _bit_by_bit, _by_enumeration, best_codes
+from ilhash.methods._ba import Decoder, _by_enumeration, best_codes
+from ilhash.methods._signs import cyclic_descent
 
 
 class TestBA(MethodContract):
     name = "BA"
-    parameters = {"iterations": 3}  # noqa: RUF012
+    parameters = {"max_iter": 3}  # noqa: RUF012
     limit = 62
     reason = "directions? in which the 600 training points vary"
     tolerance = 2e-2  # SVMs to a tolerance, and then codes that depend on them
@@ -49,7 +50,7 @@ def test_bit_by_bit_ends_where_no_flip_helps_and_never_above_the_start(n, b, see
     def costs(Z):
         return np.einsum("nb,nb->n", Z @ G, Z) - 2 * np.einsum("nb,nb->n", pull, Z)
 
-    Z = _bit_by_bit(start, pull, G)
+    Z = cyclic_descent(start, pull, G)
     assert (costs(Z) <= costs(start) + 1e-4).all()
     assert (costs(_by_enumeration(pull, G)) <= costs(Z) + 1e-4).all()
     for bit in range(b):
@@ -73,7 +74,7 @@ def test_the_decoder_is_scikit_learns_regression():
 
 @pytest.mark.parametrize(("n_bits", "start"), [(6, "itq"), (12, "itq"), (12, "pca")])
 def test_the_objective_never_rises_for_a_fixed_mu(digits, n_bits, start):
-    model = BA(n_bits=n_bits, start=start, mu=0.1, growth=1.0, iterations=5).fit(digits[0][:800])
+    model = BA(n_bits=n_bits, init=start, mu=0.1, growth=1.0, max_iter=5).fit(digits[0][:800])
     course = np.concatenate(model.report_["objective"])
     assert (np.diff(course) <= 1e-5 * course[0]).all()
     assert course[-1] < course[0]
@@ -81,7 +82,7 @@ def test_the_objective_never_rises_for_a_fixed_mu(digits, n_bits, start):
 
 def test_within_each_mu_it_never_rises_and_in_the_end_codes_are_outputs(digits):
     X = digits[0]
-    model = BA(n_bits=10, iterations=30).fit(X)
+    model = BA(n_bits=10, max_iter=30).fit(X)
     assert all((np.diff(course) <= 1e-5 * course[0]).all() for course in model.report_["objective"])
     assert len(model.report_["objective"]) < 30  # stopped because all codes are what the functions put out
     last = model.report_["objective"][-1][-1]
@@ -112,18 +113,18 @@ def test_functions_are_those_of_the_svm(digits, monkeypatch):
         return result
 
     monkeypatch.setattr(LinearLearner, "fit", recorded)
-    model = BA(n_bits=9, iterations=1).fit(digits[0][:500])
+    model = BA(n_bits=9, max_iter=1).fit(digits[0][:500])
     assert all(any(function is known for known in fitted) for function in model.functions_)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"start": "lsh"}, "start must be one of 'itq', 'pca'"),
+        ({"init": "lsh"}, "init must be one of 'itq', 'pca'"),
         ({"mu": 0}, "mu must be a positive number"),
         ({"growth": 0.5}, "growth must be at least 1"),
         ({"C": -1}, "C must be a positive number"),
-        ({"iterations": 0}, "iterations must be a whole number"),
+        ({"max_iter": 0}, "max_iter must be a whole number"),
     ],
 )
 def test_bad_parameters(digits, change, message):

@@ -2,17 +2,25 @@ import numpy as np
 import pytest
 from tests.methods.contract import MethodContract
 
+import ilhash
 from ilhash.diversity import seed_for
 from ilhash.methods import BaggedTPCA
 
 
-class TestBaggedTPCA(MethodContract):
+class BaggedContract(MethodContract):
+    def assert_read(self, rows, reads):
+        """Bits of a member learn from its sample, which repeats some rows."""
+        for bit, own in enumerate(rows):
+            assert np.array_equal(own, np.sort(reads[bit // self.parameters["member_bits"]]))
+
+
+class TestBaggedTPCA(BaggedContract):
     name = "BaggedTPCA"
     parameters = {"member_bits": 4}  # noqa: RUF012
     checks = {"member_bits": 1}  # noqa: RUF012
 
 
-class TestBaggedTPCAOfSingleBits(MethodContract):
+class TestBaggedTPCAOfSingleBits(BaggedContract):
     name = "BaggedTPCA"
     parameters = {"member_bits": 1}  # noqa: RUF012
 
@@ -43,3 +51,12 @@ def test_members_with_more_bits_than_dimensions_are_refused(digits):
         BaggedTPCA(n_bits=128, member_bits=64, n_train=100).fit(digits[0])
     with pytest.raises(ValueError, match="member_bits must be a whole number"):
         BaggedTPCA(member_bits=0).fit(digits[0])
+
+
+def test_a_part_knows_the_members_of_its_bits(digits, tmp_path):
+    model = BaggedTPCA(n_bits=8, member_bits=3, n_train=50).fit(digits[0])
+    part = model[[7, 2]]
+    assert (part.members_, model.members_) == ([2, 0], [0, 0, 0, 1, 1, 1, 2, 2])
+    part.save(tmp_path / "m")
+    for own in (part, ilhash.load(tmp_path / "m")):
+        assert np.array_equal(own.training_rows(0), model.training_rows(6))

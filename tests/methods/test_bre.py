@@ -10,7 +10,7 @@ from ilhash.methods._bre import best_change
 
 class TestBRE(MethodContract):
     name = "BRE"
-    parameters = {"n_centers": 40, "n_weights": 8, "passes": 1}  # noqa: RUF012
+    parameters = {"n_centers": 40, "n_weights": 8, "max_iter": 1}  # noqa: RUF012
     tolerance = 2e-2  # a weight may fall between two other points
 
 
@@ -48,18 +48,18 @@ def test_the_loss_never_rises_and_is_that_of_the_codes(digits):
 
 def test_it_ends_where_no_weight_can_be_improved(blobs):
     X, y = blobs[0][:200], blobs[1][:200]
-    short, long = (BRE(n_bits=3, n_centers=10, n_weights=4, passes=p).fit(X, y) for p in (60, 120))
+    short, long = (BRE(n_bits=3, n_centers=10, n_weights=4, max_iter=p).fit(X, y) for p in (60, 120))
     assert len(short.report_["loss"]) < 1 + 60 * 3
     assert short.report_["loss"] == long.report_["loss"]
 
 
 def test_a_bit_has_as_many_weights_as_said(digits):
-    model = BRE(n_bits=5, n_centers=30, n_weights=7, passes=1).fit(digits[0][:300], digits[1][:300])
+    model = BRE(n_bits=5, n_centers=30, n_weights=7, max_iter=1).fit(digits[0][:300], digits[1][:300])
     assert all(np.count_nonzero(function.weights) <= 7 for function in model.functions_)
     assert len({tuple(np.flatnonzero(function.weights)) for function in model.functions_}) == 5
 
 
-@pytest.mark.parametrize("name", ["n_weights", "passes"])
+@pytest.mark.parametrize("name", ["n_weights", "max_iter"])
 def test_bad_parameters(digits, name):
     with pytest.raises(ValueError, match=f"{name} must be a whole number"):
         BRE(n_bits=4, **{name: 0}).fit(*digits)

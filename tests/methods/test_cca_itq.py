@@ -12,7 +12,7 @@ from ilhash.vectors import gather
 
 class TestCCAITQ(MethodContract):
     name = "CCAITQ"
-    checks = {"regularisation": 0.1}  # noqa: RUF012
+    checks = {"regularization": 0.1}  # noqa: RUF012
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_canonical_directions_solve_the_generalised_eigenproblem(training):
 
 
 def test_canonical_correlations_agree_with_scikit_learn(training):
-    """Where the regularisation is next to nothing, and on features that are not collinear."""
+    """Where the regularization is next to nothing, and on features that are not collinear."""
     X = training.rows.values[:, [10, 20, 28, 36, 42, 43, 53]]
     own = TrainingSet(gather(X, np.arange(len(X)), np.zeros(7, np.float32)), training.indicator)
     _, correlations = canonical_directions(own, 1e-9)

@@ -111,3 +111,9 @@ def test_parameters_are_checked(digits):
     ):
         with pytest.raises(ValueError, match=message):
             ClassifierCode(**change).fit(*digits)
+
+
+def test_a_class_that_no_training_point_has_does_not_break_kernel_scores():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60)
+    model = ClassifierCode(n_bits=8, hash_function="kernel", code="scores", n_train=20, n_centers=10).fit(X, y)
+    assert model.transform(X).shape == (60, 1)

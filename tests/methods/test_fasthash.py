@@ -10,7 +10,7 @@ from ilhash.methods._ksh_loss import PairLoss, label_pairs
 
 class TestFastHash(MethodContract):
     name = "FastHash"
-    parameters = {"n_trees": 3, "n_similar": 20, "n_dissimilar": 20}  # noqa: RUF012
+    parameters = {"n_estimators": 3, "n_similar": 20, "n_dissimilar": 20}  # noqa: RUF012
     bits = 5
     other_bits = (1, 8)
     tolerance = 2e-2  # a split in a float32 tie may go another way
@@ -19,7 +19,7 @@ class TestFastHash(MethodContract):
 @pytest.fixture(scope="module")
 def fitted(digits):
     X, y = digits[0][:600], digits[1][:600]
-    return X, y, FastHash(n_bits=6, n_trees=8, n_similar=30, n_dissimilar=30).fit(X, y)
+    return X, y, FastHash(n_bits=6, n_estimators=8, n_similar=30, n_dissimilar=30).fit(X, y)
 
 
 def test_the_report_is_that_of_the_codes(fitted):
@@ -55,22 +55,24 @@ def test_functions_are_boosted_trees_fitted_to_the_cut(fitted):
 
 def test_trees_are_no_deeper_than_said_and_add_as_much_as_said(digits):
     X, y = digits[0][:300], digits[1][:300]
-    stumps, whole = (FastHash(n_bits=1, n_trees=1, depth=1, learning_rate=rate).fit(X, y) for rate in (0.2, 1.0))
+    stumps, whole = (
+        FastHash(n_bits=1, n_estimators=1, max_depth=1, learning_rate=rate).fit(X, y) for rate in (0.2, 1.0)
+    )
     assert [len(model.functions_[0].value) for model in (stumps, whole)] == [3, 3]
     np.testing.assert_allclose(5 * stumps.functions_[0].value, whole.functions_[0].value)
 
 
 def test_more_trees_follow_the_min_cut_more_closely(digits):
     X, y = digits[0][:600], digits[1][:600]
-    accuracy = [np.mean(FastHash(n_bits=4, n_trees=t).fit(X, y).report_["accuracy"]) for t in (1, 20)]
+    accuracy = [np.mean(FastHash(n_bits=4, n_estimators=t).fit(X, y).report_["accuracy"]) for t in (1, 20)]
     assert accuracy[0] < accuracy[1]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_trees": 0}, "n_trees must be a whole number"),
-        ({"depth": 0}, "depth must be a whole number"),
+        ({"n_estimators": 0}, "n_estimators must be a whole number"),
+        ({"max_depth": 0}, "max_depth must be a whole number"),
         ({"learning_rate": 0}, "learning_rate must be a positive number"),
     ],
 )

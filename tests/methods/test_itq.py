@@ -55,10 +55,10 @@ def test_the_slow_twin_finds_the_same_codes(digits):
     for _ in range(5):
         left, _, back = np.linalg.svd(V.T @ np.where(V @ R > 0, 1.0, -1.0))
         R = left @ back
-    wanted, got = V @ R, ITQ(n_bits=8, iterations=5).fit(X).decision_function(X)
+    wanted, got = V @ R, ITQ(n_bits=8, max_iter=5).fit(X).decision_function(X)
     assert (((got > 0) == (wanted > 0)) | (np.abs(wanted) < 1e-3)).all()
 
 
 def test_iterations_must_be_a_number(digits):
-    with pytest.raises(ValueError, match="iterations must be a whole number"):
-        ITQ(n_bits=4, iterations=0).fit(digits[0])
+    with pytest.raises(ValueError, match="max_iter must be a whole number"):
+        ITQ(n_bits=4, max_iter=0).fit(digits[0])

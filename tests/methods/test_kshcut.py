@@ -3,16 +3,18 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from tests.methods.contract import MethodContract
 from tests.oracles import all_assignments
 
 import ilhash
 from ilhash import _core, codes
 from ilhash.diversity import seed_for
+from ilhash.graph import coupling_graph
 from ilhash.methods import KSHcut
 from ilhash.methods._ksh_loss import PairLoss, label_pairs
 from ilhash.methods._kshcut import cut_codes, flip_some
-from ilhash.zstep import coupling_graph, minimise
+from ilhash.zstep import minimize
 
 
 class TestKSHcut(MethodContract):
@@ -46,28 +48,28 @@ def test_the_loss_never_rises_and_is_what_it_says(n, b, seed):
     if pairs == 0:
         return
     start = rng.choice(np.array([-1, 1], np.int8), (n, b))
-    Z, course = cut_codes(scipy.sparse.csr_array(y.astype(float)), start, passes=3, seed=seed)
+    Z, course = cut_codes(scipy.sparse.csr_array(y.astype(float)), start, max_iter=3, seed=seed)
     assert (np.diff(course) <= 1e-12).all()
     np.testing.assert_allclose(course[0], loss_by_definition(y, start) / pairs / b**2)
     np.testing.assert_allclose(course[-1], loss_by_definition(y, Z) / pairs / b**2)
 
 
-def cut_codes_by_definition(y, start, passes, seed):
+def cut_codes_by_definition(y, start, max_iter, seed):
     """The same course with a new graph of real couplings for every bit."""
     Z, b = start.copy(), start.shape[1]
     course = [loss_by_definition(y, Z) / np.count_nonzero(y) / b**2]
-    for turn in range(passes):
+    for turn in range(max_iter):
         for bit in range(b):
             others = np.delete(Z, bit, axis=1).astype(float)
             graph = coupling_graph(scipy.sparse.csr_array(np.where(y, b * y - others @ others.T, 0.0)))
-            Z[:, bit] = minimise(graph, Z[:, bit].copy(), seed=seed_for(seed, "order", bit, turn)).z
+            Z[:, bit] = minimize(graph, Z[:, bit].copy(), seed=seed_for(seed, "order", bit, turn)).z
             course.append(loss_by_definition(y, Z) / np.count_nonzero(y) / b**2)
     return Z, course
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 24), st.integers(1, 6), st.integers(1, 2), st.booleans(), st.integers(0, 10_000))
-def test_codes_are_those_of_new_graphs_for_every_bit(n, b, passes, with_classes, seed):
+def test_codes_are_those_of_new_graphs_for_every_bit(n, b, max_iter, with_classes, seed):
     """Pairs at random, where attraction leads out of blocks, and those of classes, where it does not."""
     rng = np.random.default_rng(seed)
     y = random_pairs(n, rng)
@@ -77,8 +79,8 @@ def test_codes_are_those_of_new_graphs_for_every_bit(n, b, passes, with_classes,
     if not y.any():
         return
     start = rng.choice(np.array([-1, 1], np.int8), (n, b))
-    Z, course = cut_codes(scipy.sparse.csr_array(y.astype(float)), start, passes=passes, seed=seed)
-    wanted, wanted_course = cut_codes_by_definition(y, start, passes, seed)
+    Z, course = cut_codes(scipy.sparse.csr_array(y.astype(float)), start, max_iter=max_iter, seed=seed)
+    wanted, wanted_course = cut_codes_by_definition(y, start, max_iter, seed)
     assert np.array_equal(Z, wanted)
     np.testing.assert_allclose(course, wanted_course[: len(course)], rtol=1e-13)
 
@@ -92,7 +94,7 @@ def test_many_points_and_their_energies(digits):
     products = np.einsum("ij,ij->i", Z[pairs.row], Z[pairs.col], dtype=np.int64)
     graph = coupling_graph(scipy.sparse.csr_array((7 * pairs.data - products, (pairs.row, pairs.col)), shape=y.shape))
     start = np.ones(len(sets), np.int8)
-    found, wanted = PairLoss(y, Z).next_bit(start, 7, 5, 1000), minimise(graph, start, seed=5)
+    found, wanted = PairLoss(y, Z).next_bit(start, 7, 5, 1000), minimize(graph, start, seed=5)
     assert np.array_equal(found.z, wanted.z)
     assert (found.n_blocks, found.converged) == (wanted.n_blocks, wanted.converged)
     np.testing.assert_allclose(found.energies, wanted.energies, rtol=1e-12)
@@ -144,7 +146,7 @@ def test_a_bit_is_optimal_where_no_pair_repels_inside_two_classes(per_class, b, 
 
 def test_two_classes_from_all_ones_find_the_labels(blobs):
     X, y = blobs[0][blobs[1] < 2], blobs[1][blobs[1] < 2]
-    model = KSHcut(n_bits=5, passes=2).fit(X, y)
+    model = KSHcut(n_bits=5, max_iter=2).fit(X, y)
     bits = codes.unpack(model.transform(X), 5)
     assert len(np.unique(bits, axis=0)) == 2
     assert (bits[y == 0] != bits[y == 1][0]).all()
@@ -173,7 +175,7 @@ def test_several_labels_per_point(digits):
 
 def test_more_passes_lower_the_loss_and_the_paper_does_one(digits):
     X, y = digits
-    one, more = (KSHcut(n_bits=10, passes=passes).fit(X, y).report_["loss"] for passes in (1, 4))
+    one, more = (KSHcut(n_bits=10, max_iter=max_iter).fit(X, y).report_["loss"] for max_iter in (1, 4))
     assert len(one) == 11
     assert more[: len(one)] == one
     assert more[-1] <= one[-1] < one[0]
@@ -182,8 +184,8 @@ def test_more_passes_lower_the_loss_and_the_paper_does_one(digits):
 def test_start_from_a_model_or_its_codes(digits):
     X, y = digits[0][:800], digits[1][:800]
     given = ilhash.ILH(n_bits=12, n_train=300, n_similar=10, n_dissimilar=10, random_state=4).fit(X, y)
-    by_model = KSHcut(n_bits=12, start=given).fit(X, y)
-    by_codes = KSHcut(n_bits=12, start=given.transform(X)).fit(X, y)
+    by_model = KSHcut(n_bits=12, init=given).fit(X, y)
+    by_codes = KSHcut(n_bits=12, init=given.transform(X)).fit(X, y)
     ones = KSHcut(n_bits=12).fit(X, y)
     assert by_model.report_ == by_codes.report_
     assert np.array_equal(by_model.transform(X), by_codes.transform(X))
@@ -193,12 +195,17 @@ def test_start_from_a_model_or_its_codes(digits):
 
 def test_flips_raise_the_loss_of_the_optimum_and_are_as_many_as_said(digits, tmp_path):
     X, y = digits[0][:800], digits[1][:800]
-    at_optimum = KSHcut(n_bits=12, passes=5).fit(X, y).report_["loss"][-1]
-    losses = [KSHcut(n_bits=12, passes=5, flip=share).fit(X, y).report_["flipped_loss"] for share in (0.01, 0.1, 0.3)]
+    at_optimum = KSHcut(n_bits=12, max_iter=5).fit(X, y).report_["loss"][-1]
+    losses = [KSHcut(n_bits=12, max_iter=5, flip=share).fit(X, y).report_["flipped_loss"] for share in (0.01, 0.1, 0.3)]
     assert at_optimum < losses[0] < losses[1] < losses[2]
     Z = np.ones((50, 8), np.int8)
     assert (flip_some(Z, 0.1, 0) < 0).sum() == 40
     assert (Z > 0).all()
+
+
+def test_a_z_step_that_does_not_end_is_said(digits):
+    with pytest.warns(ConvergenceWarning, match="z-steps stopped at max_sweeps=1 before they converged"):
+        KSHcut(n_bits=3, max_sweeps=1, n_similar=10, n_dissimilar=10).fit(digits[0][:300], digits[1][:300])
 
 
 def test_kernel_functions_and_classifiers(digits):
@@ -215,12 +222,12 @@ def test_kernel_functions_and_classifiers(digits):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"passes": 0}, "passes must be a whole number"),
+        ({"max_iter": 0}, "max_iter must be a whole number"),
         ({"n_similar": 0}, "n_similar must be a whole number"),
         ({"flip": 1.5}, "flip must be a share"),
-        ({"start": "zeros"}, "start must be 'ones'"),
-        ({"start": np.zeros((3, 1), np.uint8)}, "start must hold the codes of all rows"),
-        ({"start": np.zeros((200, 3), np.uint8)}, "start must hold codes of 5 bits, 1 bytes each, got 3"),
+        ({"init": "zeros"}, "init must be 'ones'"),
+        ({"init": np.zeros((3, 1), np.uint8)}, "init must hold the codes of all rows"),
+        ({"init": np.zeros((200, 3), np.uint8)}, "init must hold codes of 5 bits, 1 bytes each, got 3"),
     ],
 )
 def test_bad_parameters(digits, change, message):

@@ -13,7 +13,7 @@ from ilhash.objective import minimal_loss
 
 class TestMLH(MethodContract):
     name = "MLH"
-    parameters = {"steps": 100}  # noqa: RUF012
+    parameters = {"max_iter": 100}  # noqa: RUF012
     tolerance = 2e-2  # hundreds of steps in single precision
 
 
@@ -73,7 +73,7 @@ def test_pairs_are_what_they_are_called_and_half_of_them_similar():
 
 
 def test_bound_and_loss_fall_and_the_bound_lies_above(digits):
-    report = MLH(n_bits=16, steps=1500).fit(*digits).report_
+    report = MLH(n_bits=16, max_iter=1500).fit(*digits).report_
     assert len(report["bound"]) == len(report["loss"]) == 10
     assert (np.array(report["bound"]) >= np.array(report["loss"]) - 1e-6).all()
     assert report["bound"][-1] < 0.7 * report["bound"][0]
@@ -89,16 +89,16 @@ def test_points_of_a_label_come_closer_than_by_random_projections(digits):
         distance = (bits[:, None] != bits[None]).sum(axis=2)
         return distance[same].mean() / distance[~same].mean()
 
-    assert ratio(MLH(n_bits=16, steps=1500)) < 0.7 * ratio(LSH(n_bits=16))
+    assert ratio(MLH(n_bits=16, max_iter=1500)) < 0.7 * ratio(LSH(n_bits=16))
 
 
-@pytest.mark.parametrize("name", ["rho", "lam", "rate", "decay"])
+@pytest.mark.parametrize("name", ["rho", "lam", "learning_rate", "alpha"])
 def test_bad_numbers(digits, name):
     with pytest.raises(ValueError, match=f"{name} must be a positive number"):
         MLH(n_bits=4, **{name: -1}).fit(*digits)
 
 
-@pytest.mark.parametrize("name", ["steps", "batch"])
+@pytest.mark.parametrize("name", ["max_iter", "batch_size"])
 def test_bad_counts(digits, name):
     with pytest.raises(ValueError, match=f"{name} must be a whole number"):
         MLH(n_bits=4, **{name: 0}).fit(*digits)

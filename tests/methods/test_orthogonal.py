@@ -48,7 +48,7 @@ def test_with_as_many_projections_as_features_and_white_data_it_is_itqs_rotation
 @pytest.mark.parametrize("start", ["pca", "itq"])
 def test_weights_are_orthonormal_and_better_than_the_start(digits, start):
     X = digits[0]
-    model = OrthogonalProjection(n_bits=12, start=start).fit(X)
+    model = OrthogonalProjection(n_bits=12, init=start).fit(X)
     W = np.stack([f.weights for f in model.functions_]).astype(np.float64)
     np.testing.assert_allclose(W @ W.T, np.eye(12), atol=1e-5)
     course = model.report_["objective"]
@@ -63,7 +63,7 @@ def test_it_begins_where_itq_ends(digits):
 
 
 def test_bad_parameters(digits):
-    with pytest.raises(ValueError, match="start must be one of 'itq', 'pca'"):
-        OrthogonalProjection(n_bits=4, start="lsh").fit(digits[0])
-    with pytest.raises(ValueError, match="iterations must be a whole number"):
-        OrthogonalProjection(n_bits=4, iterations=0).fit(digits[0])
+    with pytest.raises(ValueError, match="init must be one of 'itq', 'pca'"):
+        OrthogonalProjection(n_bits=4, init="lsh").fit(digits[0])
+    with pytest.raises(ValueError, match="max_iter must be a whole number"):
+        OrthogonalProjection(n_bits=4, max_iter=0).fit(digits[0])

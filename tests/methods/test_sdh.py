@@ -52,7 +52,7 @@ def test_regressions_are_scikit_learns():
 
 def test_the_objective_never_rises(digits):
     for nu in (1e-5, 1e-2, 1.0):
-        course = np.array(SDH(n_bits=12, n_centers=100, nu=nu, iterations=8).fit(*digits).report_["objective"])
+        course = np.array(SDH(n_bits=12, n_centers=100, nu=nu, max_iter=8).fit(*digits).report_["objective"])
         assert (np.diff(course) <= 1e-9 * course[0]).all()
         assert course[-1] < 0.9 * course[0]
 

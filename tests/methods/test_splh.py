@@ -11,6 +11,11 @@ class TestSPLH(MethodContract):
     parameters = {"n_labeled": 600}  # noqa: RUF012
     seeded = False
 
+    def assert_read(self, rows, reads):
+        """The rows of the covariance and those of the labelled pairs."""
+        for own in rows:
+            assert np.array_equal(own, np.unique(np.concatenate(reads)))
+
 
 def pairs(labels):
     return np.where(labels[:, None] == labels[None, :], 1.0, -1.0)

@@ -114,8 +114,7 @@ void check_alternation(const Graph& graph, const Matrix& w, const Blocks& block,
     for (size_t s = 1; s < result.energies.size(); ++s) CHECK(result.energies[s] <= result.energies[s - 1]);
     const uint32_t n_blocks = n ? *std::max_element(block.begin(), block.end()) + 1 : 0;
     CHECK(result.n_blocks == n_blocks);
-    for (uint32_t c = 0; c < n_blocks; ++c)
-      CHECK(lowest_over_block(w, z, field, block, c) == result.energies.back());
+    for (uint32_t c = 0; c < n_blocks; ++c) CHECK(lowest_over_block(w, z, field, block, c) == result.energies.back());
     CHECK(std::all_of(z.begin(), z.end(), [](int8_t bit) { return bit == 1 || bit == -1; }));
 
     Bits again = z;  // a result stays
@@ -242,8 +241,8 @@ void check_signs(const Matrix& w, const std::vector<std::vector<bool>>& alike, u
 }
 
 void test_classes() {
-  const std::vector<std::vector<uint32_t>> all_sizes = {{1},       {2},          {1, 1},    {1, 4}, {2, 2}, {3, 1, 2},
-                                                        {5, 5, 3}, {1, 1, 1, 1}, {4, 1, 6}, {7, 4}};
+  const std::vector<std::vector<uint32_t>> all_sizes = {{1},       {2},       {1, 1},       {1, 4},    {2, 2},
+                                                        {3, 1, 2}, {5, 5, 3}, {1, 1, 1, 1}, {4, 1, 6}, {7, 4}};
   for (const auto& sizes : all_sizes)
     for (const uint32_t similar : {0u, 1u, 3u, 100u})
       for (const uint32_t dissimilar : {0u, 1u, 2u, 100u})
@@ -283,8 +282,7 @@ void test_label_sets() {
       for (uint32_t j = 0; j < n; ++j)
         alike[i][j] = std::any_of(sets[i].begin(), sets[i].end(), [&](uint32_t l) { return sets[j].count(l) > 0; });
     const uint32_t similar = random.below(4), dissimilar = seed % 3 == 0 ? 100 : random.below(4);
-    const auto graph =
-        graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
+    const auto graph = graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
     CHECK(graph.n() == n);
     const Matrix w = couplings_of(graph);
     check_signs(w, alike, similar, dissimilar);

@@ -1,5 +1,5 @@
 // Tests of the scan against slow, obvious twins, to be run under AddressSanitizer and UBSan, once with the portable
-// kernels and once with those of the vector instructions that the compiler is told to use (see the Makefile).
+// kernels and once with those of the vector instructions that ILHASH_SIMD names (see the Makefile).
 //
 // Arrays have exactly the size they must have, so that a read behind the end is noticed.
 #include <algorithm>
@@ -102,8 +102,14 @@ struct Base {
   std::vector<std::pair<uint32_t, uint32_t>> items;  // (code, row)
 
   CodeBase view() const {
-    return {tiles.data(), static_cast<uint32_t>(codes.size()), (n_bits + 7) / 8, n_bits,
-            lists ? offsets.data() : nullptr, lists ? rows.data() : nullptr, ordered, {}};
+    return {tiles.data(),
+            static_cast<uint32_t>(codes.size()),
+            (n_bits + 7) / 8,
+            n_bits,
+            lists ? offsets.data() : nullptr,
+            lists ? rows.data() : nullptr,
+            ordered,
+            {}};
   }
 };
 
@@ -230,10 +236,17 @@ void test_nearest(Random& random, const Base& base, const Codes& queries, size_t
   std::vector<std::vector<std::pair<int32_t, uint32_t>>> ranked;
   for (const Code& query : queries) ranked.push_back(ranking(base, query));
   const auto some = [&](size_t most) { return size_t{random.below(static_cast<uint32_t>(most) + 1)}; };
-  const std::pair<size_t, int32_t> asked[] = {
-      {1, n_bits}, {10, n_bits}, {some(n), n_bits}, {n, n_bits}, {beyond, n_bits}, {0, n_bits}, {beyond, 0},
-      {3, static_cast<int32_t>(some(base.n_bits))}, {beyond, n_bits - 1},
-      {some(n), static_cast<int32_t>(some(base.n_bits))}, {5, std::numeric_limits<int32_t>::max()}};
+  const std::pair<size_t, int32_t> asked[] = {{1, n_bits},
+                                              {10, n_bits},
+                                              {some(n), n_bits},
+                                              {n, n_bits},
+                                              {beyond, n_bits},
+                                              {0, n_bits},
+                                              {beyond, 0},
+                                              {3, static_cast<int32_t>(some(base.n_bits))},
+                                              {beyond, n_bits - 1},
+                                              {some(n), static_cast<int32_t>(some(base.n_bits))},
+                                              {5, std::numeric_limits<int32_t>::max()}};
   for (const auto& [k, max_distance] : asked) {
     const auto found = nearest(base.view(), bytes.data(), queries.size(), k, max_distance, n_threads);
     CHECK(found.size() == queries.size());
@@ -390,8 +403,8 @@ void test_weighted_order() {
       const auto found = nearest_weighted(base.view(), codes[0].data(), weights.data(), 1, k, 1).front();
       std::vector<std::pair<float, uint32_t>> items;
       for (const auto& item : base.items)
-        items.push_back({static_cast<float>(weighted_distance(base.codes[item.first], codes[0], weights.data(), 64)),
-                         item.second});
+        items.push_back(
+            {static_cast<float>(weighted_distance(base.codes[item.first], codes[0], weights.data(), 64)), item.second});
       check_weighted(found, items, k);
     }
   }
@@ -585,8 +598,8 @@ void test_width(size_t n_bits, size_t n, size_t n_queries, size_t n_threads) {
   }
 }
 
-// Codes that crowd get an order with rings, which hold every code of their blocks and change no answer.
-void test_rings(size_t n_bits) {
+// Codes that crowd get an order with ranges, which hold every code of their blocks and change no answer.
+void test_pivots(size_t n_bits) {
   Random random(n_bits);
   const size_t m = (n_bits + 7) / 8;
   Codes codes, pool;
@@ -599,30 +612,30 @@ void test_rings(size_t n_bits) {
   const std::vector<uint8_t> bytes = flat(codes);
   std::vector<uint32_t> rows(codes.size());
   for (uint32_t i = 0; i < rows.size(); ++i) rows[i] = i;
-  const Neighbourhoods found = bring_neighbours_together(bytes.data(), rows.data(), rows.size(), m, n_bits);
+  const PivotOrder found = order_by_pivots(bytes.data(), rows.data(), rows.size(), m, n_bits);
   CHECK(found.order.size() == codes.size());
   std::vector<bool> met(codes.size(), false);
   for (size_t i = 0; i < found.order.size(); ++i) {
     met[found.order[i]] = true;
-    const Ring ring = found.rings[i / kRingCodes];
-    const Code pivot(found.pivots.begin() + static_cast<std::ptrdiff_t>(ring.pivot * m),
-                     found.pivots.begin() + static_cast<std::ptrdiff_t>((ring.pivot + 1) * m));
+    const PivotRange range = found.ranges[i / kRangeCodes];
+    const Code pivot(found.pivots.begin() + static_cast<std::ptrdiff_t>(range.pivot * m),
+                     found.pivots.begin() + static_cast<std::ptrdiff_t>((range.pivot + 1) * m));
     const auto d = distance(codes[found.order[i]], pivot);
-    CHECK(static_cast<int64_t>(d) >= ring.nearest && static_cast<int64_t>(d) <= ring.farthest);
+    CHECK(static_cast<int64_t>(d) >= range.nearest && static_cast<int64_t>(d) <= range.farthest);
   }
   CHECK(std::find(met.begin(), met.end(), false) == met.end());
-  std::vector<uint8_t> plain((codes.size() + kTile - 1) / kTile * kTile * m), ringed(plain.size());
+  std::vector<uint8_t> plain((codes.size() + kTile - 1) / kTile * kTile * m), ordered(plain.size());
   fill_tiles(bytes.data(), nullptr, codes.size(), m, plain.data());
-  fill_tiles(bytes.data(), found.order.data(), codes.size(), m, ringed.data());
+  fill_tiles(bytes.data(), found.order.data(), codes.size(), m, ordered.data());
   const auto n = static_cast<uint32_t>(codes.size());
   const CodeBase scanned{plain.data(), n, m, n_bits, nullptr, nullptr, true, {}};
-  const Rings rings{found.pivots.data(), found.pivots.size() / m, found.rings.data()};
-  const CodeBase by_rings{ringed.data(), n, m, n_bits, nullptr, found.order.data(), false, rings};
+  const PivotRanges ranges{found.pivots.data(), found.pivots.size() / m, found.ranges.data()};
+  const CodeBase by_pivots{ordered.data(), n, m, n_bits, nullptr, found.order.data(), false, ranges};
   const std::vector<uint8_t> queries = flat(queries_for(random, codes, 9, n_bits));
   for (const size_t k : {size_t{1}, size_t{10}, size_t{3000}})
     for (const int32_t radius : {2, static_cast<int32_t>(n_bits)}) {
       const auto expected = nearest(scanned, queries.data(), 9, k, radius, 1);
-      const auto answers = nearest(by_rings, queries.data(), 9, k, radius, 2);
+      const auto answers = nearest(by_pivots, queries.data(), 9, k, radius, 2);
       for (size_t q = 0; q < 9; ++q)
         CHECK(answers[q].rows == expected[q].rows && answers[q].distances == expected[q].distances);
     }
@@ -646,7 +659,7 @@ int main() {
   test_width(40, 300, 130, 3);
   test_width(256, 100, 130, 2);
   for (const size_t n_bits : {1, 7, 8, 9, 64, 255, 256, 257}) test_every_distance(n_bits);
-  for (const size_t n_bits : {24, 67, 300}) test_rings(n_bits);
+  for (const size_t n_bits : {24, 67, 300}) test_pivots(n_bits);
   for (const size_t n_bits : {6, 10, 14, 20})
     for (const Lists lists : {Lists::kNone, Lists::kAll, Lists::kFiltered, Lists::kShuffled}) test_ties(n_bits, lists);
   test_weighted_order();

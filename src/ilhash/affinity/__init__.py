@@ -5,20 +5,9 @@ pairs), and, without any supervision, Euclidean neighbours. Graphs are sparse al
 """
 
 from ilhash.affinity._base import Supervision, TrainingGraph
-from ilhash.affinity._euclidean import EuclideanNeighbours, euclidean_neighbours
+from ilhash.affinity._euclidean import EuclideanNeighbors
 from ilhash.affinity._labels import Labels, LabelSets, supervision_from_labels, without
 from ilhash.affinity._matrix import SparseAffinity, affinity_from_matrix, affinity_from_pairs
 
-__all__ = [
-    "EuclideanNeighbours",
-    "LabelSets",
-    "Labels",
-    "SparseAffinity",
-    "Supervision",
-    "TrainingGraph",
-    "affinity_from_matrix",
-    "affinity_from_pairs",
-    "euclidean_neighbours",
-    "supervision_from_labels",
-    "without",
-]
+__all__ = ["EuclideanNeighbors", "LabelSets", "Labels", "SparseAffinity", "Supervision", "TrainingGraph"]
+__all__ += ["affinity_from_matrix", "affinity_from_pairs", "supervision_from_labels", "without"]

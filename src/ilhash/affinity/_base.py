@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.graph import coupling_graph, graph_couplings
 from ilhash.objective import Loss, couplings
-from ilhash.zstep import coupling_graph, graph_couplings
-
-__all__ = [
-    "AsDrawn",
-    "Objective",
-    "Supervision",
-    "TrainingGraph",
-    "Values",
-    "digest_of",
-    "rows_where",
-    "with_objective",
-]
 
 Objective = str | Loss
 Values = Callable[[], NDArray[np.float32]]
@@ -31,21 +21,17 @@ Values = Callable[[], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class TrainingGraph:
-    """Couplings between the points of one training set.
+    """Couplings between the points of one training set, divided by ``scale``.
 
-    Attributes
-    ----------
-    graph : the couplings, divided by ``scale``
-    scale : what an energy of ``graph`` is multiplied by to be in units of the objective
-    shortages : classes (or other groups) too small for the wanted number of neighbours, with their sizes
+    ``shortages`` are classes (or other groups) too small for the wanted number of neighbours, with their sizes.
     """
 
     graph: _core.SignedGraph
-    scale: float = 1.0
+    scale: float = 1.0  # what an energy of the graph is multiplied by to be in units of the objective
     shortages: dict[str, int] = field(default_factory=dict)
 
 
-class Supervision(Protocol):
+class Supervision(typing.Protocol):
     """Knows which points may be drawn and how the drawn ones are related."""
 
     @property
@@ -60,13 +46,7 @@ class Supervision(Protocol):
         """Return the rows of a training set in the order in which their graph is built."""
 
     def graph(
-        self,
-        rows: NDArray[np.int64],
-        objective: Objective,
-        similar: int,
-        dissimilar: int,
-        seed: int,
-        values: Values,
+        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
     ) -> TrainingGraph:
         """Draw the graph of one training set; ``values()`` gives its vectors to those who need them."""
 
@@ -78,7 +58,6 @@ class AsDrawn:
     """The points of a training set in the order in which they were drawn."""
 
     def arrange(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keep the order."""
         return rows
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
 
-__all__ = ["LabelSets", "Labels", "supervision_from_labels", "without"]
-
 
 @dataclass(frozen=True)
 class Labels:
@@ -28,12 +26,10 @@ class Labels:
 
     @property
     def n_points(self) -> int:
-        """Number of points, labelled or not."""
         return len(self.codes)
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
-        """The labelled points."""
         return rows_where(self.codes >= 0)
 
     def arrange(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -44,13 +40,7 @@ class Labels:
         return rows[np.argsort(own, kind="stable")]
 
     def graph(
-        self,
-        rows: NDArray[np.int64],
-        objective: Objective,
-        similar: int,
-        dissimilar: int,
-        seed: int,
-        values: Values,
+        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
     ) -> TrainingGraph:
         """Draw ``similar`` points of the same class and ``dissimilar`` of others for each, united over both ends."""
         sizes = np.bincount(self.codes[rows], minlength=len(self.names))
@@ -60,7 +50,6 @@ class Labels:
         return with_objective(graph, objective, shortages)
 
     def digest(self) -> str:
-        """Return a fingerprint of the labels."""
         return digest_of(self.codes)
 
 
@@ -76,39 +65,25 @@ class LabelSets(AsDrawn):
 
     @property
     def n_points(self) -> int:
-        """Number of points, labelled or not."""
         return int(self.indicator.shape[0])
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
-        """The points with at least one label."""
         return rows_where(np.diff(self.indicator.indptr) > 0)
 
     def graph(
-        self,
-        rows: NDArray[np.int64],
-        objective: Objective,
-        similar: int,
-        dissimilar: int,
-        seed: int,
-        values: Values,
+        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
     ) -> TrainingGraph:
         """Draw ``similar`` points that share a label and ``dissimilar`` that share none for each."""
         own = self.indicator[rows]
         members = np.bincount(own.indices, minlength=own.shape[1])
         shortages = {f"label {c}": int(members[c]) for c in np.flatnonzero((members > 0) & (members - 1 < similar))}
         graph = _core.SignedGraph.from_label_sets(
-            own.indptr.astype(np.uint32),
-            own.indices.astype(np.uint32),
-            own.shape[1],
-            similar,
-            dissimilar,
-            seed,
+            own.indptr.astype(np.uint32), own.indices.astype(np.uint32), own.shape[1], similar, dissimilar, seed
         )
         return with_objective(graph, objective, shortages)
 
     def digest(self) -> str:
-        """Return a fingerprint of the indicator matrix."""
         table = self.indicator
         return digest_of(table.indptr.astype(np.int64), table.indices.astype(np.int64))
 

@@ -10,10 +10,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where
+from ilhash.graph import coupling_graph
 from ilhash.objective import coefficients, couplings
-from ilhash.zstep import coupling_graph
-
-__all__ = ["SparseAffinity", "affinity_from_matrix", "affinity_from_pairs"]
 
 
 @dataclass(frozen=True)
@@ -24,22 +22,14 @@ class SparseAffinity(AsDrawn):
 
     @property
     def n_points(self) -> int:
-        """Number of points, with or without a neighbour."""
         return int(self.matrix.shape[0])
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
-        """The points that have a neighbour."""
         return rows_where(np.diff(self.matrix.indptr) > 0)
 
     def graph(
-        self,
-        rows: NDArray[np.int64],
-        objective: Objective,
-        similar: int,
-        dissimilar: int,
-        seed: int,
-        values: Values,
+        self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
     ) -> TrainingGraph:
         """Return the part of the graph that lies among the rows."""
         own = scipy.sparse.csr_array(self.matrix[rows][:, rows])
@@ -48,7 +38,6 @@ class SparseAffinity(AsDrawn):
         return TrainingGraph(coupling_graph(own))
 
     def digest(self) -> str:
-        """Return a fingerprint of the matrix."""
         y = self.matrix
         return digest_of(y.indptr.astype(np.int64), y.indices.astype(np.int64), y.data)
 

@@ -1,76 +1,67 @@
-"""Files that commands read and write: codes, ids, hits."""
-
-from __future__ import annotations
+"""Files that commands read and write: vectors, labels, codes, ids, hits, numbers, pictures."""
 
 import io
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash import codes as packed
-from ilhash import datasets
-from ilhash._files import stage
-from ilhash.shards import is_shard_directory, open_codes
+import ilhash
+from ilhash import plots
+from ilhash.cli._screen import progress, tell
+from ilhash.storage import write_files
 
-__all__ = [
-    "HitLists",
-    "check_new_file",
-    "distances_beside",
-    "hits_as_files",
-    "hits_as_json",
-    "read_codes",
-    "read_ids",
-    "write_files",
-]
-
-Codes = NDArray[np.uint8]
 HitLists = Sequence[tuple[NDArray[Any], NDArray[Any]]]  # ids and distances of each query
 
 
-# ------------------------------------------------------------------------------------------------ reading
+def read_vectors(source: str) -> tuple[Any, Any]:
+    """Open a file or a directory of files, or read a dataset by name, which has labels too."""
+    known = {entry.name for entry in ilhash.datasets.available()}
+    if source in known and not Path(source).exists():
+        with progress("reading", "vectors") as move:
+            dataset = ilhash.datasets.load(source, progress=move)
+        return dataset.X, dataset.y
+    return ilhash.open_vectors(source), None
 
 
-def read_codes(path: Path, n_bits: int | None) -> tuple[Codes, int]:
-    """Return codes, of a .npy file as a memory map or of a directory of shards, and their number of bits.
-
-    The number stands in the .json file that ``ilhash encode`` writes beside the codes, or is given; without either all
-    bits of every byte count.
-    """
-    if is_shard_directory(path):
-        shards = open_codes(path)
-        if n_bits not in (None, shards.n_bits):
-            raise ValueError(f"{path} must have {n_bits} bits, got {shards.n_bits} (stated in its manifest)")
-        return shards.read(), shards.n_bits
-    codes = datasets.read_matrix(path)
-    stated = _stated_bits(path.with_name(path.name + ".json"))
-    if n_bits is not None and stated is not None and n_bits != stated:
-        raise ValueError(f"{path} must have {n_bits} bits, got {stated} (stated in {path.name}.json)")
-    bits = next(bits for bits in (n_bits, stated, 8 * codes.shape[1]) if bits is not None)
-    return packed.check(codes, bits, str(path)), bits
+def read_labelled(vectors: str, labels: str | None) -> tuple[Any, Any]:
+    """Return vectors and their labels, which must be there."""
+    X, y = read_vectors(vectors)
+    y = y if labels is None else read_labels(labels)
+    if y is None:
+        raise ValueError(
+            f"--labels must be given: they tell which held-out points are retrieved well, got none for {vectors}"
+        )
+    return X, y
 
 
-def _stated_bits(path: Path) -> int | None:
-    if not path.exists():
-        return None
+def read_labels(source: str) -> NDArray[Any]:
+    """Return labels, one per row or an indicator matrix."""
+    from ilhash.vectors.io import read_vector
+
+    return read_vector(source)
+
+
+def read_sparse(path: Path) -> Any:
+    """Return the matrix of a file of scipy.sparse.save_npz."""
+    import scipy.sparse
+
     try:
-        bits = json.loads(path.read_text(encoding="utf-8"))["n_bits"]
-    except (ValueError, TypeError, KeyError):
-        bits = None
-    if type(bits) is not int or bits < 1:
-        raise ValueError(f"{path} must state n_bits, the number of bits of the codes beside it, got something else")
-    return bits
+        return scipy.sparse.load_npz(path)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"--affinity must be a file of scipy.sparse.save_npz, got {path}: {error}") from None
 
 
 def read_ids(source: str) -> NDArray[Any]:
     """Return ids: the lines of a .txt file as they are, or what any file of labels holds."""
     path = Path(source)
     if path.suffix.lower() != ".txt":
-        return datasets.read_vector(source)
+        return read_labels(source)
     if not path.is_file():
         raise FileNotFoundError(f"{path} must be a file of one id per line, got none")
     try:
@@ -83,9 +74,6 @@ def read_ids(source: str) -> NDArray[Any]:
     return np.array(lines, object)
 
 
-# ------------------------------------------------------------------------------------------------ writing
-
-
 def check_new_file(option: str, path: Path, suffixes: Sequence[str], *, force: bool) -> None:
     """Refuse a file that could not, or should not, be written when the work is done."""
     if path.suffix not in suffixes:
@@ -96,17 +84,33 @@ def check_new_file(option: str, path: Path, suffixes: Sequence[str], *, force: b
         raise FileNotFoundError(f"{option} must be in a folder that exists, got {path}")
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files that appear when all of them are complete."""
-    staged: dict[Path, Path] = {}
-    try:
-        for path, data in contents.items():
-            staged[path] = stage(path.parent, [data])
-        for path, temporary in staged.items():
-            os.replace(temporary, path)
-    finally:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
+def check_new_directory(option: str, path: Path | None, *, force: bool) -> None:
+    """Refuse to replace what is there, unless it is wished."""
+    if path is not None and path.exists() and not force:
+        raise ValueError(f"{option} must be a new directory, got {path}, which exists; --force replaces a model")
+
+
+class NumbersAndPicture:
+    """What --json and --plot ask for; what could not be written after the work is refused before it."""
+
+    def __init__(self, json_path: Path | None, plot: Path | None, *, force: bool) -> None:
+        self.json_path, self.plot = json_path, plot
+        if json_path is not None:
+            check_new_file("--json", json_path, (".json",), force=force)
+        if plot is not None:
+            check_new_file("--plot", plot, plots.PICTURES, force=force)
+            plots.figure_class()  # a missing matplotlib is said before the work, not after
+
+    def write(self, numbers: Any, figure: Callable[[], Any]) -> None:
+        """Write them, and say so; the figure is drawn where it is wanted."""
+        files = {}
+        if self.json_path is not None:
+            files[self.json_path] = json.dumps(numbers, indent=1, allow_nan=False).encode() + b"\n"
+        if self.plot is not None:
+            files[self.plot] = plots.picture(figure(), self.plot.suffix)
+        write_files(files)
+        if files:
+            tell(f"written: {', '.join(map(str, files))}")
 
 
 def hits_as_json(found: HitLists) -> str:
@@ -122,8 +126,8 @@ def hits_as_files(path: Path, found: HitLists) -> dict[Path, bytes]:
         return {path: hits_as_json(found).encode() + b"\n"}
     ids = [ids.astype(str) if ids.dtype == object else ids for ids, _ in found]
     distances = [distances for _, distances in found]
-    buffer = io.BytesIO()
     if path.suffix == ".npz":
+        buffer = io.BytesIO()
         offsets = np.cumsum([0, *map(len, ids)])
         np.savez(buffer, offsets=offsets, ids=np.concatenate(ids), distances=np.concatenate(distances))
         return {path: buffer.getvalue()}

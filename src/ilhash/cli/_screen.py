@@ -1,26 +1,27 @@
-"""What is written to the terminal, and the progress bar."""
+"""What is written to the terminal: text, a progress bar, seconds, a curve."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TextColumn,
+    ProgressColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
-__all__ = ["errors", "plain", "progress", "say", "tell", "waiting"]
-
-say = Console()
+say = Console(highlight=False)
 plain = Console(markup=False, emoji=False, highlight=False)  # ids and paths may look like markup
-errors = Console(stderr=True)
+errors = Console(stderr=True, highlight=False)
 
 
 def tell(text: str) -> None:
@@ -28,25 +29,50 @@ def tell(text: str) -> None:
     plain.print(text, soft_wrap=True)
 
 
-def waiting(what: str) -> AbstractContextManager[Any]:
-    """Show that work is under way whose length is not known beforehand."""
-    return errors.status(what)
+def complain(text: str, *, markup: bool = True) -> None:
+    """Print text on the error stream; long lines are left to the terminal."""
+    errors.print(text, markup=markup, soft_wrap=True)
+
+
+class Timer:
+    """The seconds that a ``with`` block took; as text "1.2 s"."""
+
+    def __enter__(self) -> Timer:
+        self._begin = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._begin
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s"
+
+
+def bar(*columns: str | ProgressColumn) -> Progress:
+    """Return a bar of these columns, which a pipe does not see."""
+    return Progress(*columns, console=errors, disable=not errors.is_terminal)
 
 
 @contextmanager
 def progress(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar with the time left; yields the function that moves it to (done, total)."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=errors,
-        disable=not errors.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    counted = ("{task.description}", BarColumn(), MofNCompleteColumn(), unit)
+    with bar(*counted, TimeElapsedColumn(), "left", TimeRemainingColumn()) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def terminal_curve(curve: Sequence[float] | np.ndarray[Any, Any], n_bits: int, height: int = 8) -> Text:
+    """Draw a curve over 1 .. n_bits with characters, a column for each bit or for some of them."""
+    values = np.asarray(curve)
+    width = min(max(n_bits, 1), 64)
+    at = [values[(c + 1) * n_bits // width - 1] for c in range(width) if (c + 1) * n_bits // width <= len(values)]
+    low, high = float(values.min()), float(values.max())
+    eighths = [round(8 * height * (0.05 + 0.95 * (v - low) / (high - low or 1.0))) for v in at]
+    lines = []
+    for row in reversed(range(height)):
+        blocks = "".join(" ▁▂▃▄▅▆▇█"[min(max(e - 8 * row, 0), 8)] for e in eighths)
+        edge = f"{high:.3f}" if row == height - 1 else f"{low:.3f}" if row == 0 else ""
+        lines.append(f"{edge:>6} {blocks}")
+    lines.append(f"{'':6} 1{f'{n_bits} bits':>{max(width - 1, 1)}}")
+    return Text("\n".join(lines), no_wrap=True, overflow="crop")

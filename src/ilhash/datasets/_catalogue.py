@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ilhash._checks import check_choice
+
 from ._computed import load_cifar10_gist
 from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
@@ -20,22 +22,23 @@ class DatasetInfo:
 
     Attributes
     ----------
-    n_rows : int or None
-        None for a dataset without end.
-    present : bool
-        All its files exist; whether they are the right ones is checked by `load`.
-    path : pathlib.Path or None
-        The folder its files are looked for in; None if it needs no file.
+    name, description : str, what `load` calls it, and what it is
+    n_features : int, dimensions of a vector
+    labeled : bool, whether it has labels
+    license : str, under which it was published
+    n_rows : int or None, none for a dataset without end
+    present : bool, all its files exist; whether they are the right ones is checked by `load`
+    path : pathlib.Path or None, the folder its files are looked for in; None if it needs no file
     """
 
     name: str
     description: str
     n_rows: int | None
     n_features: int
-    labelled: bool
+    labeled: bool
     present: bool
     path: Path | None
-    licence: str
+    license: str
 
 
 def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
@@ -44,12 +47,11 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
     Parameters
     ----------
     data_home : path-like, optional
-        Folder to look in; by default the one named by ``ILHASH_DATA``, or ``~/.cache/ilhash``.
+        Folder to look in; by default the one named by ``ILHASH_DATA``, or ``ilhash`` in the user's folder for caches.
 
     Returns
     -------
-    list of DatasetInfo
-        Every known dataset, present or not. No file is opened.
+    list of DatasetInfo, every known dataset, present or not; no file is opened
 
     Examples
     --------
@@ -66,10 +68,10 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
                 description=spec.description,
                 n_rows=spec.n_rows,
                 n_features=spec.n_features,
-                labelled=spec.labelled,
+                labeled=spec.labeled,
                 present=path is None or not best_folder(path, spec).missing(),
                 path=path,
-                licence=spec.licence,
+                license=spec.license,
             )
         )
     return infos
@@ -90,18 +92,13 @@ def load(
         "digits" comes with scikit-learn; the others are read from files. "infinite-digits" are the first `n` of
         ``InfiniteDigits("mnist")``. "cifar10-gist" is `gist` of "cifar10", not standardised: computed once (half a
         minute of one core) and kept in the folder named by ``ILHASH_CACHE``, or the user's folder for caches.
-    data_home : path-like, optional
-        Folder that holds a sub-folder `name`; by default the one named by ``ILHASH_DATA``, or
-        ``~/.cache/ilhash``.
-    n : int, optional
-        Number of rows of a dataset without end, and of no other.
-    progress : callable, optional
-        Called with the number of rows that are computed, and that of all, while features are computed.
+    data_home : path-like, optional, the folder that holds a sub-folder `name`, as for `available`
+    n : int, optional, number of rows of a dataset without end, and of no other
+    progress : callable, optional, called with the number of rows whose features are computed, and that of all
 
     Returns
     -------
-    Dataset
-        Rows in the published order, train part first.
+    Dataset, rows in the published order, train part first
 
     Raises
     ------
@@ -115,8 +112,7 @@ def load(
     >>> load("digits")
     Dataset('digits', X: (1797, 64) float32, 10 classes)
     """
-    if name not in SPECS:
-        raise ValueError(f"name must be one of {', '.join(map(repr, SPECS))}, got {name!r}")
+    check_choice("name", name, tuple(SPECS))
     if SPECS[name].n_rows is None:
         return _beginning(name, n, data_home)
     if n is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,15 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ilhash._files import make_folder, sync_folder, write_file
+from ilhash.storage import DamagedFileError, SealedArrays, make_folder
 
-from ._files import Folder
+from ._files import Folder, home_of
 from ._gist import gist
 from ._loaders import Dataset, load_cifar10
 from ._registry import CIFAR10_NAMES, SPECS
 
 VARIABLE = "ILHASH_CACHE"
 GIST_VERSION = 1  # raise it with every change that moves the numbers
+_FILE = SealedArrays(spelling="{name} {shape} {dtype} ")
 
 Arrays = dict[str, npt.NDArray[Any]]
 Progress = Callable[[int, int], None]
@@ -36,17 +36,9 @@ def cache_home() -> Path:
 
     Returns
     -------
-    pathlib.Path
-        The one named by the environment variable ``ILHASH_CACHE``, or a sub-folder ``ilhash`` of the user's folder
-        for caches. It need not exist.
+    pathlib.Path, as ``ILHASH_CACHE`` names it, or ``ilhash`` in the user's folder for caches; it need not exist
     """
-    if named := os.environ.get(VARIABLE):
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path("~", "AppData", "Local").expanduser(), "ilhash", "Cache")
-    if sys.platform == "darwin":
-        return Path("~", "Library", "Caches", "ilhash").expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~", ".cache"), "ilhash").expanduser()
+    return home_of(VARIABLE)
 
 
 def load_cifar10_gist(name: str, folder: Folder, progress: Progress | None = None) -> Dataset:
@@ -65,44 +57,22 @@ def load_cifar10_gist(name: str, folder: Folder, progress: Progress | None = Non
 
 def _kept(path: Path) -> Arrays | None:
     """Read kept arrays; None if there are none, or if they are damaged, which is said."""
-    from safetensors import SafetensorError, safe_open
-
     try:
-        with safe_open(path, framework="numpy") as file:
-            arrays: Arrays = {key: file.get_tensor(key) for key in ("X", "y")}
-            expected = (file.metadata() or {}).get("sha256")
-        if _digest(arrays) == expected:
-            return arrays
-        reason = "its SHA-256 is not the one it was written with"
+        return _FILE.read(path)[0]
     except FileNotFoundError:
         return None
-    except (SafetensorError, OSError) as error:
-        reason = str(error)
-    warnings.warn(f"{path} is damaged ({reason}): computing it again", RuntimeWarning, stacklevel=4)
+    except (DamagedFileError, OSError) as error:
+        warnings.warn(f"{path} is damaged ({error}): computing it again", RuntimeWarning, stacklevel=4)
     return None
 
 
 def _keep(path: Path, arrays: Arrays) -> None:
     """Write a file that is wholly there or not at all; without a place for it, say so and go on."""
-    from safetensors.numpy import save
-
     try:
         make_folder(path.parent)
-        write_file(path, [save(arrays, metadata={"sha256": _digest(arrays)})])
-        sync_folder(path.parent)
+        _FILE.write(path, arrays)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
-        warnings.warn(
-            f"{path} could not be written ({reason}), so this will be computed again next time; the environment "
-            f"variable {VARIABLE} names another folder",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _digest(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for key, array in sorted(arrays.items()):
-        digest.update(f"{key} {array.shape} {array.dtype.str} ".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        again = "so this will be computed again next time"
+        where = f"the environment variable {VARIABLE} names another folder"
+        warnings.warn(f"{path} could not be written ({reason}), {again}; {where}", RuntimeWarning, stacklevel=4)

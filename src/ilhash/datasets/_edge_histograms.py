@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ilhash._parameters import check_count
+from ilhash._checks import check_count
 
 SIZE = 150
 MOST = float(np.finfo(np.float32).max)
@@ -27,13 +27,11 @@ def read_edge_histograms(path: str | os.PathLike[str], limit: int | None = None)
         A text file, or a folder of numbered text files and numbered folders of them, such as
         ``features_edgehistogram`` with ``0/0.txt`` ... ``99/999999.txt``. A file holds one image in 150 lines of one
         number, as published, or any number of images in lines of 150 numbers (blanks or commas between them).
-    limit : int, optional
-        Read the first `limit` images only, or all if there are fewer.
+    limit : int, optional, read the first `limit` images only, or all if there are fewer
 
     Returns
     -------
-    ndarray of shape (n, 150), float32
-        In the order of the numbers (2.txt before 10.txt).
+    ndarray of shape (n, 150), float32, in the order of the numbers (2.txt before 10.txt)
 
     Raises
     ------

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+import platformdirs
+
+from ilhash.storage import check_sha256, sha256_of
 
 from ._registry import Spec, Sums
 
@@ -18,17 +21,19 @@ def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     Parameters
     ----------
     path : path-like, optional
-        Used as it is. By default the environment variable ``ILHASH_DATA``, or ``~/.cache/ilhash`` where
-        it is unset or empty.
+        Used as it is; by default as ``ILHASH_DATA`` names it, or ``ilhash`` in the user's folder for caches.
 
     Returns
     -------
-    pathlib.Path
-        The folder; it need not exist.
+    pathlib.Path, the folder; it need not exist
     """
-    if path is None:
-        path = os.environ.get(VARIABLE) or Path("~", ".cache", "ilhash")
-    return Path(path).expanduser()
+    return home_of(VARIABLE) if path is None else Path(path).expanduser()
+
+
+def home_of(variable: str) -> Path:
+    """Return the folder that an environment variable names, or else the user's own for ilhash."""
+    named = os.environ.get(variable)
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("ilhash", appauthor=False)
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,7 @@ class Folder:
     def read(self, name: str) -> bytes:
         """Read a file once, and give its bytes only if their SHA-256 is the expected one."""
         data = (self.path / name).read_bytes()
-        got = hashlib.sha256(data).hexdigest()
-        if got != self.sums[name]:
-            raise ValueError(f"{self.path / name} must have SHA-256 {self.sums[name]}, got {got}")
+        check_sha256(self.path / name, self.sums[name], sha256_of([data]))
         return data
 
 

@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ilhash._checks import check_threads
 from ilhash.parallel import single_threaded_blas
-
-from ._threads import thread_count
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,10 +51,8 @@ def gist(
     images : array-like of shape (n, rows, columns) or (n, rows, columns, 3)
         Grey or colour images of more than 8 x 8 pixels; of colours the mean is taken. Any range of values: each
         image is stretched to 0 ... 255 first.
-    n_threads : int
-        The bytes are the same for any number; -1 for one per core.
-    progress : callable, optional
-        Called with the number of images that are done, and n.
+    n_threads : int, the bytes are the same for any number; -1 for one per core
+    progress : callable, optional, called with the number of images that are done, and n
 
     Returns
     -------
@@ -72,7 +69,7 @@ def gist(
     """
     array = _checked(images)
     n, height, width = array.shape[:3]
-    threads = thread_count(n_threads)
+    threads = check_threads(n_threads)
     bank = _bank(height, width)
     result = np.empty((n, SIZE), np.float32)
     step = max(1, PIXELS_PER_TASK // (height * width))

@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ilhash import _core
-from ilhash._files import new_folder
+from ilhash._checks import check_choice, check_threads, is_whole
+from ilhash.storage import new_folder, write_npy
 
-from ._blocks import write_npy
 from ._catalogue import load
-from ._threads import thread_count
 
 SIDE = 28  # lengths are given in pixels of an image of this side, whatever the side of the source
 MARGIN = 5.0  # within it, displacements across the border fade to none
@@ -33,6 +32,7 @@ TICKS, UNIT = 1024, 65_536  # the kernel's fractions of a pixel, and of one
 # the mean sum of squares of the weights of a cubic B-spline; the mean length of two normal components is sqrt(pi/2) of
 # their deviation.
 MEAN_OF_UNIT_KNOTS = 151 / 315 * math.sqrt(math.pi / 6)
+# The least and the most of each strength, in the order of the parameters.
 LIMITS = {"displacement": (0, 5), "smoothness": (4, 28), "rotation": (0, 45), "scale": (0, 0.5), "shift": (0, 8)}
 END = 2**63
 
@@ -53,21 +53,15 @@ class InfiniteDigits:
         bundled with scikit-learn (8 x 8, values 0 to 16).
     part : {"train", "test", "all"}
         Part of the source. The bundled digits are not split: all of them are "train".
-    seed : int
-        Another seed gives another endless set.
+    seed : int, another seed gives another endless set
     displacement : float
         Mean length of the elastic displacement, in pixels of a 28 x 28 image (other sides: in proportion), away from
         the border. Towards it the component across fades to none, so that no digit is pushed out.
-    smoothness : float
-        Distance between the random arrows of the field, in the same pixels; less makes strokes shaky.
-    rotation : float
-        Largest rotation either way, in degrees.
-    scale : float
-        Largest relative change of size either way.
-    shift : float
-        Largest shift either way in each direction, in the same pixels.
-    data_home : path-like, optional
-        As for `load`.
+    smoothness : float, distance between the random arrows of the field, in the same pixels; less makes strokes shaky
+    rotation : float, largest rotation either way, in degrees
+    scale : float, largest relative change of size either way
+    shift : float, largest shift either way in each direction, in the same pixels
+    data_home : path-like, optional, as for `load`
 
     Examples
     --------
@@ -92,22 +86,12 @@ class InfiniteDigits:
         shift: float = 1.0,
         data_home: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.source = source
-        self.part = part
+        self.source, self.part = source, part
         self.seed = _whole("seed", seed, below=2**64)
-        self.strengths = {
-            name: _strength(name, value)
-            for name, value in (
-                ("displacement", displacement),
-                ("smoothness", smoothness),
-                ("rotation", rotation),
-                ("scale", scale),
-                ("shift", shift),
-            )
-        }
+        strengths = displacement, smoothness, rotation, scale, shift
+        self.strengths = {name: _strength(name, value) for name, value in zip(LIMITS, strengths, strict=True)}
         images, labels, self._first_row = _load_part(source, part, data_home)
-        self._images = np.ascontiguousarray(images, dtype=np.uint8)
-        self._labels = labels
+        self._images, self._labels = np.ascontiguousarray(images, dtype=np.uint8), labels
         side = math.isqrt(images.shape[1])
         self.image_shape = (side, side)
         self._limits = _limits(side, **self.strengths)
@@ -129,16 +113,13 @@ class InfiniteDigits:
 
         Parameters
         ----------
-        start, stop : int
-            Any numbers from 0 on: image 10**15 takes no longer than image 0.
-        n_threads : int
-            The bytes are the same for any number; -1 for one per core.
+        start, stop : int, any numbers from 0 on: image 10**15 takes no longer than image 0
+        n_threads : int, the bytes are the same for any number; -1 for one per core
 
         Returns
         -------
         X : ndarray of shape (stop - start, 784 or 64), uint8
-        y : ndarray of shape (stop - start,), int64
-            Label of the digit that was deformed.
+        y : ndarray of shape (stop - start,), int64, label of the digit that was deformed
         """
         span = _span(start, stop)
         X = np.empty((span.stop - span.start, self._images.shape[1]), np.uint8)
@@ -147,26 +128,47 @@ class InfiniteDigits:
             rows = X[first : first + IMAGES_PER_TASK]
             _core.digit_images(self._images, self._limits, self.seed, span.start + first, rows)
 
-        with ThreadPoolExecutor(thread_count(n_threads)) as pool:
+        with ThreadPoolExecutor(check_threads(n_threads)) as pool:
             for _ in pool.map(make, range(0, len(X), IMAGES_PER_TASK)):
                 pass
         return X, self.labels(start, stop)
 
     def labels(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Labels of the images start, ..., stop - 1, without making them."""
+        """Labels of the images start, ..., stop - 1, without making them.
+
+        Parameters
+        ----------
+        start, stop : int, as for `images`
+
+        Returns
+        -------
+        int64 array (stop - start,), one label per image
+        """
         return self._labels[self._drawn(start, stop)]
 
     def source_rows(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Rows of the source dataset that the images start, ..., stop - 1 are made from."""
+        """Rows of the source dataset that the images start, ..., stop - 1 are made from.
+
+        Parameters
+        ----------
+        start, stop : int, as for `images`
+
+        Returns
+        -------
+        int64 array (stop - start,), one row per image
+        """
         return self._first_row + self._drawn(start, stop)
 
     def displacements(self, start: int, stop: int) -> npt.NDArray[np.float32]:
         """Where the pixels of images start, ..., stop - 1 take their grey from, relative to where they stand.
 
+        Parameters
+        ----------
+        start, stop : int, as for `images`
+
         Returns
         -------
-        ndarray of shape (stop - start, 2, side, side), float32
-            Rightwards and downwards, in pixels of the source.
+        ndarray of shape (stop - start, 2, side, side), float32, rightwards and downwards, in pixels of the source
         """
         span = _span(start, stop)
         side, _ = self.image_shape
@@ -190,17 +192,13 @@ class InfiniteDigits:
         path : path-like
             The folder. It holds ``X.npy`` and ``y.npy`` (open them with ``mmap_mode="r"``) and ``about.json``, and
             appears when they are complete.
-        n, start : int
-            Images start, ..., start + n - 1.
-        n_threads : int
-            As for `images`.
-        progress : callable, optional
-            Called with the number of images that are written, and n.
+        n, start : int, images start, ..., start + n - 1
+        n_threads : int, as for `images`
+        progress : callable, optional, called with the number of images that are written, and n
 
         Returns
         -------
-        pathlib.Path
-            The folder.
+        pathlib.Path, the folder
 
         Raises
         ------
@@ -213,7 +211,7 @@ class InfiniteDigits:
         span = _span(start, _whole("start", start) + n)
         blocks = [(a, min(a + IMAGES_PER_BLOCK, span.stop)) for a in range(span.start, span.stop, IMAGES_PER_BLOCK)]
         about = {"source": self.source, "part": self.part, "seed": self.seed, **self.strengths}
-        threads = thread_count(n_threads)
+        threads = check_threads(n_threads)
 
         def made() -> Iterator[npt.NDArray[np.uint8]]:
             for first, last in blocks:
@@ -241,8 +239,7 @@ def _load_part(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], int]:
     """Images and labels of a part of the source, and the first of its rows."""
     parts = {"mnist": ("train", "test", "all"), "digits": ("train", "all")}
-    if source not in parts:
-        raise ValueError(f"source must be one of {', '.join(map(repr, parts))}, got {source!r}")
+    check_choice("source", source, tuple(parts))
     if part not in parts[source]:
         raise ValueError(f"part must be one of {', '.join(map(repr, parts[source]))} for {source!r}, got {part!r}")
     data = load(source, data_home)
@@ -294,12 +291,8 @@ def _strength(name: str, value: Any) -> float:
     return float(value)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def _whole(name: str, value: Any, below: int = END) -> int:
-    if not (_is_whole(value) and 0 <= value < below):
+    if not (is_whole(value) and 0 <= value < below):
         raise ValueError(f"{name} must be a whole number from 0 to 2**{below.bit_length() - 1} - 1, got {value!r}")
     return int(value)
 

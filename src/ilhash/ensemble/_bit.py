@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 
 from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
-from ilhash.functions import Fitted, HashFunction, KernelLearner, Learner
+from ilhash.functions import Fitted, HashFunction, Learner
 from ilhash.objective import Loss
-from ilhash.sources import in_memory, opened, portable
-from ilhash.vectors import Rows, gather, kept_map
-from ilhash.zstep import ZStep, minimise, random_start
-
-__all__ = ["BitReport", "BitTrainer", "TrainedBit", "warn_of_shortages"]
+from ilhash.vectors import GatheredRows, gather, in_memory, kept_map, opened, portable
+from ilhash.zstep import ZStep, minimize, random_start
 
 ATTEMPTS = 10  # draws of a bit before one-sided bits are given up
 
@@ -32,18 +29,19 @@ class BitReport:
 
     Attributes
     ----------
-    bit : its number
-    seed : of its start, drawn from (random_state, bit)
-    n_points : size of its training set; points without a neighbour are not counted
-    n_features : number of features it sees
-    n_blocks, sweeps, converged : of the z-step
-    energies : E(z) at the start and after each sweep
-    nested_energy : E(h(X)), the objective at what the hash function outputs on its training set (with MAC only)
-    balance : share of training points with z = +1
-    accuracy : share of training points on which the hash function equals z
-    attempts : draws it took to get both values of z (1 almost always)
-    shortages : classes too small for the wanted number of neighbours, with their sizes
-    seconds : by stage: gather, affinity, zstep, function
+    bit : int, its number
+    seed : int, of its start, drawn from (random_state, bit)
+    n_points : int, size of its training set; points without a neighbour are not counted
+    n_features : int, number of features it sees
+    n_blocks, sweeps, converged : int, int and bool, of the z-step
+    energies : list of float, e(z) at the start and after each sweep
+    nested_energy : float, optional
+        E(h(X)), the objective at what the hash function outputs on its training set (with MAC only).
+    balance : float, share of training points with z = +1
+    accuracy : float, share of training points on which the hash function equals z
+    attempts : int, draws it took to get both values of z (1 almost always)
+    shortages : dict of str to int, classes too small for the wanted number of neighbours, with their sizes
+    seconds : dict of str to float, by stage: gather, affinity, zstep, function
     """
 
     bit: int
@@ -91,7 +89,7 @@ class _Problem:
     graph: TrainingGraph
     step: ZStep
     connected: NDArray[np.bool_]
-    vectors: Rows
+    vectors: GatheredRows
     attempts: int
 
     @property
@@ -156,7 +154,7 @@ class BitTrainer:
                 f"{self.plan.n_train} points: too few dissimilar pairs among them; raise n_train or give more of them"
             )
         learner = self.learners[bit % len(self.learners)]
-        seed = problem.draw.centers if isinstance(learner, KernelLearner) else problem.draw.classifier
+        seed: int = getattr(problem.draw, learner.seed_from)
         if self.penalties:
             fitted, nested = self._auxiliary_coordinates(problem, learner, seed, watch)
         else:
@@ -166,9 +164,9 @@ class BitTrainer:
 
     def _pose(self, draw: Draw, attempts: int, watch: _Stopwatch) -> _Problem:
         rows = self.supervision.arrange(draw.rows)
-        vectors: list[Rows] = []
+        vectors: list[GatheredRows] = []
 
-        def read() -> Rows:
+        def read() -> GatheredRows:
             # Late, after the z-step if the supervision does not need vectors: they are still in cache when the hash
             # function is fitted.
             if not vectors:
@@ -181,20 +179,16 @@ class BitTrainer:
                 rows, self.objective, draw.similar, draw.dissimilar, draw.graph, lambda: read().values
             )
         with watch.stage("zstep"):
-            step = self._minimise(graph, draw, random_start(len(rows), draw.start))
+            step = self._minimize(graph, draw, random_start(len(rows), draw.start))
         connected = graph.graph.degrees() > 0
         own = read() if connected.all() else read().take(np.flatnonzero(connected))
         return _Problem(draw, graph, step, connected, own, attempts)
 
-    def _minimise(
-        self,
-        graph: TrainingGraph,
-        draw: Draw,
-        start: NDArray[np.int8],
-        pull: NDArray[np.float64] | None = None,
+    def _minimize(
+        self, graph: TrainingGraph, draw: Draw, start: NDArray[np.int8], pull: NDArray[np.float64] | None = None
     ) -> ZStep:
         order = self.plan.block_order
-        return minimise(graph.graph, start, seed=draw.order, block_order=order, max_sweeps=self.max_sweeps, field=pull)
+        return minimize(graph.graph, start, seed=draw.order, block_order=order, max_sweeps=self.max_sweeps, field=pull)
 
     def _auxiliary_coordinates(
         self, problem: _Problem, learner: Learner, seed: int, watch: _Stopwatch
@@ -209,7 +203,7 @@ class BitTrainer:
         for mu in self.penalties:
             pull = np.where(problem.connected, mu * mean_pull * current.outputs, 0.0)
             with watch.stage("zstep"):
-                z = self._minimise(problem.graph, problem.draw, z, pull).z
+                z = self._minimize(problem.graph, problem.draw, z, pull).z
             if abs(int(z[problem.connected].sum(dtype=np.int64))) == np.count_nonzero(problem.connected):
                 break  # a large penalty on one-sided outputs: nothing to fit any more
             current = self._nested_fit(problem, z, learner, seed, watch)
@@ -262,5 +256,5 @@ def warn_of_shortages(reports: Sequence[BitReport], wanted: Any) -> None:
     warnings.warn(
         f"too few points for n_similar={wanted} similar neighbours each: {', '.join(listed)}{more}; their points got "
         "fewer neighbours",
-        stacklevel=5,
+        stacklevel=6,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ilhash._parameters import check_count
+from ilhash._checks import check_count, check_fraction
 from ilhash.affinity import Labels, LabelSets
 from ilhash.ensemble._data import data_fingerprint
 from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels
@@ -22,8 +22,6 @@ from ilhash.evaluation import PrecisionBitByBit
 from ilhash.functions import Encoder, HashFunction
 from ilhash.parallel import run
 from ilhash.vectors import as_matrix, gather
-
-__all__ = ["Growth", "grow", "stopping_point"]
 
 # Bits [8i, 8i + 8) are encoded together, and vectors in chunks of this many, whatever the number of workers: products
 # of other shapes may round a margin of zero to the other side.
@@ -39,13 +37,14 @@ class Growth:
 
     Attributes
     ----------
-    model : the ILH of the chosen number of bits, trained without the points held out
-    n_bits : how many these are
-    curve : float64, tie-aware precision@k of the first 1, 2, ... bits on the points held out, up to where it ended
-    stopped : whether more bits had stopped helping; False: ``max_bits`` came first
-    pool : the ILH of all bits of the curve, for :func:`ilhash.prune`
-    labels : what the bits were trained with; ``model.add_bits(n, X, labels)`` goes on
-    k, patience, tolerance : of the rule
+    model : ILH, the ILH of the chosen number of bits, trained without the points held out
+    n_bits : int, how many these are
+    curve : float64 array
+        Tie-aware precision@k of the first 1, 2, ... bits on the points held out, up to where it ended.
+    stopped : bool, whether more bits had stopped helping; False: ``max_bits`` came first
+    pool : ILH, the ILH of all bits of the curve, for :func:`ilhash.prune`
+    labels : Labels or LabelSets, what the bits were trained with; ``model.add_bits(n, X, labels)`` goes on
+    k, patience, tolerance : int, int and float, of the rule
     """
 
     model: ILH
@@ -98,15 +97,22 @@ def grow(
 
     Parameters
     ----------
-    model : an ILH; its ``n_bits`` is not looked at. One that was trained with the same points held out is grown further
+    model : ILH
+        An ILH; its ``n_bits`` is not looked at. One that was trained with the same points held out is grown further.
     X : array (n, D), also a memory map
-    y : labels (n,), or an indicator matrix (n, L)
-    max_bits : where to stop at the latest
-    k : of the precision
-    patience, tolerance : stop when ``patience`` more bits have not raised precision by more than ``tolerance``
-    held_out : which points are kept from training and judged by; default ``HoldOut()``
-    step : bits trained at a time, the paper's P; default as many as there are workers (``model.n_jobs``)
-    progress : called with the curve so far, as it grows
+    y : array (n,) or (n, L), labels, or an indicator matrix
+    max_bits : int, default 256, where to stop at the latest
+    k : int, default 100, of the precision
+    patience, tolerance : int, default 32, and float, default 0.002
+        Stop when ``patience`` more bits have not raised precision by more than ``tolerance``.
+    held_out : HoldOut, optional, which points are kept from training and judged by; default ``HoldOut()``
+    step : int, optional
+        Bits trained at a time, the paper's P; default as many as there are workers (``model.n_jobs``).
+    progress : callable, optional, called with the curve so far, as it grows
+
+    Returns
+    -------
+    Growth, the model and the course of its growth
 
     Examples
     --------
@@ -143,11 +149,11 @@ def grow(
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
     """Keep warnings until the end, and of those that begin alike only the first: every few bits would say the same."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     first: dict[str, Any] = {}
-    for warning in told:
+    for warning in caught:
         first.setdefault(str(warning.message).partition(":")[0], warning)
     for warning in first.values():
         warnings.warn(warning.message, warning.category, stacklevel=4)
@@ -157,9 +163,7 @@ def _checked_rule(model: Any, max_bits: Any, k: Any, patience: Any, tolerance: A
     if not isinstance(model, ILH):
         raise TypeError(f"model must be an ILH, whose bits are trained one by one, got {type(model).__name__}")
     check_count("max_bits", max_bits)
-    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
-    if not number or not 0 <= tolerance <= 1:
-        raise ValueError(f"tolerance must be a precision between 0 and 1, got {tolerance!r}")
+    check_fraction("tolerance", tolerance, "a precision")
     return check_count("k", k), check_count("patience", patience), float(tolerance)
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._parameters import check_count, is_whole
+from ilhash._checks import check_count, is_whole
 from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
 from ilhash.diversity import seed_for
 from ilhash.ensemble._data import data_fingerprint
-
-__all__ = ["HoldOut", "ValidationSet", "read_labels", "refuse_training_points"]
 
 Rows = NDArray[np.int64]
 
@@ -37,11 +35,14 @@ class HoldOut:
 
     Parameters
     ----------
-    n_queries : points that are held out to be searched for; None: 500, or a fifth of the points where there are fewer
-        than 2,500
-    n_base : points that are searched, at most; they may be training points, as they are when a model is used
-    classes : whole classes that are held out too, as if they were unknown: how many, or a list of labels
-    seed : of the draws
+    n_queries : int, optional
+        Points that are held out to be searched for; None: 500, or a fifth of the points where there are fewer than
+        2,500.
+    n_base : int, default 20000
+        Points that are searched, at most; they may be training points, as they are when a model is used.
+    classes : int or list of labels, default 0
+        Whole classes that are held out too, as if they were unknown: how many, or a list of labels.
+    seed : int, default 0, of the draws
 
     Examples
     --------
@@ -71,6 +72,15 @@ class HoldOut:
         """Return the labels without those of the points held out: ``fit`` takes them in place of y.
 
         Every kind of model then leaves these points alone, also one that does not look at labels.
+
+        Parameters
+        ----------
+        y : array (n,) or (n, L), labels, or an indicator matrix
+        unlabeled : label or None, default -1, the label that means unknown
+
+        Returns
+        -------
+        Labels or LabelSets, what is left to learn from
         """
         supervision = read_labels(y, None, unlabeled)
         seen, unseen = self._sides(supervision)
@@ -82,7 +92,17 @@ class HoldOut:
         return left
 
     def validation_sets(self, y: Any, unlabeled: Any = -1) -> list[ValidationSet]:
-        """Return the retrieval among seen classes and, where classes are held out, that among these."""
+        """Return the retrieval among seen classes and, where classes are held out, that among these.
+
+        Parameters
+        ----------
+        y : array (n,) or (n, L), labels, or an indicator matrix
+        unlabeled : label or None, default -1, the label that means unknown
+
+        Returns
+        -------
+        list of ValidationSet, one or two of them
+        """
         supervision = read_labels(y, None, unlabeled)
         sides = [side for side in self._sides(supervision) if len(side)]
         return [_retrieval(supervision, *self._draw(side, number)) for number, side in enumerate(sides)]

@@ -4,55 +4,60 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ilhash import objective as objectives
-from ilhash._parameters import check_choice, check_count, chosen_bits, refuse_unavailable
+from ilhash._checks import check_count
+from ilhash._parameters import checked, count, one_of, training_points
 from ilhash.affinity import (
-    EuclideanNeighbours,
+    EuclideanNeighbors,
     Supervision,
     affinity_from_matrix,
     affinity_from_pairs,
     supervision_from_labels,
 )
-from ilhash.diversity import Plan
-from ilhash.ensemble import _parameters as parameters
+from ilhash.diversity import Plan, RowOrder, UniformOrder, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._checkpoint import Checkpoint, seed_of_run
-from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_source, sample_rows
-from ilhash.ensemble._spool import drawn_rows
+from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_order, sample_rows
+from ilhash.ensemble._drawn_rows import with_drawn_rows
+from ilhash.ensemble._ilh_parameters import (
+    check_letters,
+    check_objective,
+    check_range,
+    drawn_features,
+    mac_penalties,
+    training_size,
+)
 from ilhash.functions import (
-    ClassifierLearner,
     KernelExpansions,
     Learner,
+    LearnerSettings,
     in_one_kernel,
     make_learner,
     padded_weights,
     share_common_basis,
 )
-from ilhash.hasher import Hasher
+from ilhash.hasher import Given, Hasher, Progress
+from ilhash.objective import Loss
 from ilhash.parallel import run
-from ilhash.vectors import Rows, gather, on_disk, origin_of, refuse_non_finite_anywhere
+from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 from ilhash.zstep import MAX_SWEEPS
 
-__all__ = ["ILH"]
 
-Progress = Callable[[int, int], None]
-
-
+@dataclass(eq=False, repr=False)
 class ILH(Hasher):
     """Independent Laplacian Hashing: b hash functions, each trained alone, different because of diversity.
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of hash functions, the paper's b.
+    n_bits : int, default 64, number of hash functions, the paper's b
     diversity : str, default "t"
         Any combination of the letters i (initialisation), t (training sets) and f (feature subsets), or "".
     sampling : {"disjoint", "random", "bootstrap"}, default "disjoint"
@@ -68,25 +73,19 @@ class ILH(Hasher):
         Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
     n_similar, n_dissimilar : int or (int, int), default 100
         Neighbours drawn for each point. A range draws another number for each bit: another graph per bit.
-    n_features : int or float, default 0.5
-        Features that a bit sees under the letter f: a number d, or a fraction d/D.
-    centers : {"common", "private"}, default "common"
-        Whether kernel functions share their centres.
-    n_centers : int, default 500
-        Number of radial basis functions of a kernel function.
+    n_features : int or float, default 0.5, features that a bit sees under the letter f: a number d, or a fraction d/D
+    centers : {"common", "private"}, default "common", whether kernel functions share their centres
+    n_centers : int, default 500, number of radial basis functions of a kernel function
     kernel_width : float, optional
         s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
     scaling : {"columns", "whole"}, default "columns"
         Whether each feature is standardised on its own, or all by one factor (pixels), from each bit's own rows.
-    block_order : {"random", "fixed"}, default "random"
-        Order in which the z-step visits its blocks.
-    max_sweeps : int, default 1000
-        Limit on the sweeps of the z-step.
+    block_order : {"random", "fixed"}, default "random", order in which the z-step visits its blocks
+    max_sweeps : int, default 1000, limit on the sweeps of the z-step
     mac : bool or sequence of float, default False
         Alternate z-step and classifier with the method of auxiliary coordinates; a sequence is the schedule of mu,
         as multiples of the mean pull of the graph on a point.
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
+    unlabeled : label or None, default -1, the label that means unknown; None: there is no such label
     random_state : int, RandomState, Generator or None, default 0
         Bit i depends on (random_state, i) and the data alone.
     n_jobs : int, optional
@@ -95,13 +94,14 @@ class ILH(Hasher):
 
     Attributes
     ----------
-    functions_ : list of hash functions
-    bits_ : list of reports, one per bit: seed, sweeps, energies, balance, accuracy, seconds by stage
-    n_train_ : points in each training set
-    n_disjoint_ : disjoint training sets that the data can give; bits beyond it begin a fresh permutation
-    seed_ : the whole number that random_state came to
-    origin_ : what is subtracted from every vector
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    functions_ : list of hash functions, one per bit
+    bits_ : list of BitReport, one per bit: seed, sweeps, energies, balance, accuracy, seconds by stage
+    n_train_ : int, points in each training set
+    n_disjoint_ : int, disjoint training sets that the data can give; bits beyond it begin a fresh permutation
+    draws_ : list of dict, what training sets are drawn by, from which bit on; see :meth:`training_rows`
+    seed_ : int, what random_state came to
+    origin_ : float32 array (D,), what is subtracted from every vector
+    n_features_in_, feature_names_in_ : int and array of str, as in scikit-learn
 
     Examples
     --------
@@ -112,87 +112,43 @@ class ILH(Hasher):
     (100, 1)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        diversity: str = "t",
-        sampling: str = "disjoint",
-        n_train: int | str = "auto",
-        objective: Any = "laplacian",
-        hash_function: Any = "linear",
-        C: float | str = "auto",
-        n_similar: int | tuple[int, int] = 100,
-        n_dissimilar: int | tuple[int, int] = 100,
-        n_features: int | float = 0.5,
-        centers: str = "common",
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        block_order: str = "random",
-        max_sweeps: int = MAX_SWEEPS,
-        mac: Any = False,
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.diversity = diversity
-        self.sampling = sampling
-        self.n_train = n_train
-        self.objective = objective
-        self.hash_function = hash_function
-        self.C = C
-        self.n_similar = n_similar
-        self.n_dissimilar = n_dissimilar
-        self.n_features = n_features
-        self.centers = centers
-        self.n_centers = n_centers
-        self.kernel_width = kernel_width
-        self.scaling = scaling
-        self.block_order = block_order
-        self.max_sweeps = max_sweeps
-        self.mac = mac
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _kept: ClassVar[tuple[str, ...]] = ("n_train", "n_disjoint", "fingerprint", "draws")
+
+    n_bits: int = count(64)
+    _: KW_ONLY
+    diversity: str = checked("t", check_letters)
+    sampling: str = one_of("disjoint", "random", "bootstrap")
+    n_train: int | str = training_points()
+    objective: str | Loss = checked("laplacian", check_objective)
+    hash_function: Any = "linear"
+    C: float | str = "auto"
+    n_similar: int | tuple[int, int] = checked(100, check_range)
+    n_dissimilar: int | tuple[int, int] = checked(100, check_range)
+    n_features: int | float = 0.5
+    centers: str = one_of("common", "private")
+    n_centers: int = count(500)
+    kernel_width: float | None = None
+    scaling: str = one_of("columns", "whole")
+    block_order: str = one_of("random", "fixed")
+    max_sweeps: int = count(MAX_SWEEPS)
+    mac: bool | tuple[float, ...] = checked(False, mac_penalties)
+    unlabeled: Any = -1
+    random_state: Any = 0
+    n_jobs: int | None = None
 
     # -------------------------------------------------------------------------------------------- training
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        affinity: Any = None,
-        pairs: Any = None,
-        progress: Progress | None = None,
-        client: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> ILH:
-        """Train all bits.
-
-        Parameters
-        ----------
-        X : array (n, D), also a memory map or what datasets.open_vectors gives; only drawn rows are read
-        y : labels (n,), or an indicator matrix (n, L); without any supervision Euclidean neighbours are used
-        affinity : sparse symmetric matrix (n, n) of signed weights, instead of y
-        pairs : rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y
-        progress : called with (bits done, bits in all) as bits finish
-        client : a dask.distributed client whose workers train the bits, instead of n_jobs workers of joblib
-        checkpoint : a directory for finished bits; a run that was killed goes on from there, with the same result
-        """
-        with self._all_or_nothing():
-            self._check_parameters()
-            X = self._read(X, reset=True)
-            supervision = self._supervision(X, y, affinity, pairs)
-            self.seed_ = seed_of_run(self.random_state, checkpoint)
-            self.fingerprint_ = data_fingerprint(X, supervision)
-            self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
-            self.functions_ = []
-            self.bits_: list[BitReport] = []
-            self._train(range(self.n_bits), X, supervision, progress, client, checkpoint)
-        return self
+    def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
+        self._check_parameters()
+        X = self._read(X, reset=True)
+        supervision = self._supervision(X, y, **graph)
+        self.seed_ = seed_of_run(self.random_state, means["checkpoint"])
+        self.fingerprint_ = data_fingerprint(X, supervision)
+        self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
+        self.functions_ = []
+        self.bits_: list[BitReport] = []
+        self.draws_: list[dict[str, Any]] = []
+        self._train(range(self.n_bits), X, supervision, progress, **means)
 
     def add_bits(
         self,
@@ -208,41 +164,41 @@ class ILH(Hasher):
     ) -> ILH:
         """Train n more bits on the data that the model was fitted on; b1 bits and b2 more are b1 + b2 at once.
 
-        ``client`` and ``checkpoint`` are those of ``fit``; one directory may hold the bits of both.
+        Parameters
+        ----------
+        n : int, how many
+        X, y, affinity, pairs : as in fit, the data that the model was fitted on
+        progress, client, checkpoint : as in fit, optional, one directory may hold the bits of both
+
+        Returns
+        -------
+        self
         """
         check_is_fitted(self)
-        n = check_count("n", n)
+        with self._all_or_nothing():
+            supervision, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
+            self._fit_more(check_count("n", n), X, y, supervision, means, progress)
+        return self
+
+    def _fit_more(self, n: int, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
         self._check_parameters()
         X = self._read(X, reset=False)
-        supervision = self._supervision(X, y, affinity, pairs)
+        supervision = self._same_supervision(X, y, graph)
+        first = max(report.bit for report in self.bits_) + 1
+        self._train(range(first, first + n), X, supervision, progress, **means)
+        self.n_bits = len(self.functions_)
+
+    def _same_supervision(self, X: NDArray[Any], y: Any, graph: Given) -> Supervision:
+        """Return the supervision that the model was fitted with; refuse other data."""
+        supervision = self._supervision(X, y, **graph)
         if data_fingerprint(X, supervision) != self.fingerprint_:
             raise ValueError(
                 "X and its supervision must be the data that the model was fitted on, got other data: bits of one "
                 "model share their training sets' permutation; fit a new model instead"
             )
-        first = max(report.bit for report in self.bits_) + 1
-        with self._all_or_nothing():
-            self._train(range(first, first + n), X, supervision, progress, client, checkpoint)
-            self.n_bits = len(self.functions_)
-        return self
+        return supervision
 
-    def _check_parameters(self) -> None:
-        check_count("n_bits", self.n_bits)
-        parameters.check_letters(self.diversity)
-        check_choice("sampling", self.sampling, ("disjoint", "random", "bootstrap"))
-        check_choice("centers", self.centers, ("common", "private"))
-        check_choice("scaling", self.scaling, ("columns", "whole"))
-        check_choice("block_order", self.block_order, ("random", "fixed"))
-        check_count("max_sweeps", self.max_sweeps)
-        check_count("n_centers", self.n_centers)
-        parameters.check_range("n_similar", self.n_similar)
-        parameters.check_range("n_dissimilar", self.n_dissimilar)
-        refuse_unavailable(self.objective)
-        refuse_unavailable(self.hash_function)
-        objectives.resolve(self.objective)
-        parameters.mac_penalties(self.mac)
-
-    def _supervision(self, X: NDArray[Any], y: Any, affinity: Any, pairs: Any) -> Supervision:
+    def _supervision(self, X: NDArray[Any], y: Any, *, affinity: Any, pairs: Any) -> Supervision:
         given = [name for name, value in (("y", y), ("affinity", affinity), ("pairs", pairs)) if value is not None]
         if len(given) > 1:
             raise ValueError(f"supervision must be one of y, affinity and pairs, got {' and '.join(given)}")
@@ -256,7 +212,7 @@ class ILH(Hasher):
             return affinity_from_pairs(pairs, len(X), self.objective)
         if y is not None:
             return supervision_from_labels(y, len(X), self.unlabeled)
-        return EuclideanNeighbours(len(X))
+        return EuclideanNeighbors(len(X))
 
     def _train(
         self,
@@ -264,13 +220,15 @@ class ILH(Hasher):
         X: NDArray[Any],
         supervision: Supervision,
         progress: Progress | None,
-        client: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        client: Any,
+        checkpoint: str | os.PathLike[str] | None,
     ) -> None:
         kept = None
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, self.get_params(deep=False), self.seed_, self.fingerprint_)
         plan, learners = self._plan(X, supervision), self._learners(X, supervision)
+        self._keep_draws(bits.start, plan)
         trained = {} if kept is None else kept.read(bits)
         missing = [bit for bit in bits if bit not in trained]
 
@@ -283,9 +241,8 @@ class ILH(Hasher):
 
         if trained and progress is not None:
             progress(len(trained), len(bits))
-        own_kernels = all(not isinstance(learner, ClassifierLearner) for learner in learners)
-        prefer = "threads" if own_kernels else "processes"
-        with drawn_rows(X, plan, missing) as rows:
+        prefer = "threads" if all(learner.runs_in == "threads" for learner in learners) else "processes"
+        with with_drawn_rows(X, plan, missing) as rows:
             trainer = BitTrainer(
                 X=rows,
                 origin=self.origin_,
@@ -294,31 +251,31 @@ class ILH(Hasher):
                 objective=self.objective,
                 learners=learners,
                 max_sweeps=self.max_sweeps,
-                penalties=parameters.mac_penalties(self.mac),
+                penalties=mac_penalties("mac", self.mac),
             )
             run(trainer, missing, n_jobs=self.n_jobs, prefer=prefer, client=client, done=one_more)
         self._keep([trained[bit] for bit in bits])
 
     def _plan(self, X: NDArray[Any], supervision: Supervision) -> Plan:
-        source = row_source(supervision)
-        self.n_train_, cut = parameters.training_size(self.n_train, source.size)
+        order = row_order(supervision)
+        self.n_train_, cut = training_size(self.n_train, order.size)
         if cut:
             warnings.warn(
-                f"n_train={self.n_train} is more than the {source.size} points that can be drawn: all of them are "
+                f"n_train={self.n_train} is more than the {order.size} points that can be drawn: all of them are "
                 "used, and training sets do not differ",
-                stacklevel=4,
+                stacklevel=5,
             )
         plan = Plan(
             random_state=self.seed_,
-            letters=parameters.check_letters(self.diversity),
+            letters=check_letters("diversity", self.diversity),
             sampling=self.sampling,
             n_train=self.n_train_,
             n_features=X.shape[1],
-            n_features_drawn=parameters.drawn_features(self.n_features, X.shape[1]),
-            similar=parameters.check_range("n_similar", self.n_similar),
-            dissimilar=parameters.check_range("n_dissimilar", self.n_dissimilar),
+            n_features_drawn=drawn_features(self.n_features, X.shape[1]),
+            similar=check_range("n_similar", self.n_similar),
+            dissimilar=check_range("n_dissimilar", self.n_dissimilar),
             block_order=self.block_order,
-            source=source,
+            row_order=order,
         )
         self.n_disjoint_ = plan.n_disjoint
         return plan
@@ -330,19 +287,19 @@ class ILH(Hasher):
         return [self._learner(kind, X, supervision) for kind in wanted]
 
     def _learner(self, kind: Any, X: NDArray[Any], supervision: Supervision) -> Learner:
-        def common_sample() -> Rows | None:
+        def common_sample() -> GatheredRows | None:
             if self.centers != "common":
                 return None
             return gather(X, sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers)), self.origin_)
 
-        return make_learner(
-            kind,
+        settings = LearnerSettings(
             C=self.C,
             scaling=self.scaling,
             n_centers=self.n_centers,
             kernel_width=self.kernel_width,
             common_sample=common_sample,
         )
+        return make_learner(kind, settings)
 
     def _keep(self, trained: Sequence[TrainedBit]) -> None:
         self.functions_ = share_common_basis([*self.functions_, *(bit.function for bit in trained)])
@@ -354,39 +311,69 @@ class ILH(Hasher):
             warnings.warn(
                 f"the z-step of {len(unfinished)} of {len(trained)} bits stopped at max_sweeps={self.max_sweeps} "
                 f"before it converged (bit {unfinished[0]} first): raise max_sweeps",
-                stacklevel=4,
+                ConvergenceWarning,
+                stacklevel=5,
             )
+
+    # -------------------------------------------------------------------------------------------- training sets
+
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        report = self.bits_[bit]
+        draw = next(draw for draw in reversed(self.draws_) if draw["first"] <= report.bit)
+        order = self._order_again(draw["n_rows"], X, y, graph)
+        how = (draw["letters"], draw["sampling"], draw["n_train"])
+        return np.sort(drawn_rows(order, self.seed_, *how, report.bit, report.attempts - 1))
+
+    def _order_again(self, n_rows: int | None, X: Any, y: Any, graph: Given) -> RowOrder:
+        if X is None and n_rows is None:
+            raise ValueError(
+                "X and its supervision must be given again, since the model knows only where all rows could be drawn, "
+                "got no X"
+            )
+        if X is None:
+            return UniformOrder(int(n_rows or 0))
+        X = self._read(X, reset=False)
+        return row_order(self._same_supervision(X, y, graph))
+
+    def _keep_draws(self, first: int, plan: Plan) -> None:
+        """Keep what the training sets of bits from number ``first`` on are drawn by: parameters may change later."""
+        order = plan.row_order
+        n_rows = order.n_points if isinstance(order, UniformOrder) and order.pool is None else None
+        how = {"letters": plan.letters, "sampling": plan.sampling, "n_train": plan.n_train, "n_rows": n_rows}
+        self.draws_ = [*self.draws_, {"first": first, **how}]
 
     # -------------------------------------------------------------------------------------------- parts
 
     def weights(self) -> NDArray[np.float32]:
-        """Return the weights of linear functions, (n_bits, D), zero where a function does not look; without biases."""
+        """Return the weights of linear functions, without biases.
+
+        Returns
+        -------
+        float32 array (n_bits, D), zero where a function does not look
+        """
         check_is_fitted(self)
         return padded_weights(self.functions_, self.n_features_in_)
 
     def kernel_expansions(self) -> KernelExpansions:
-        """Return coefficients and centres of kernel functions, and s: what evaluation.kernel_dot_products takes."""
+        """Return kernel functions as sums over centres.
+
+        Returns
+        -------
+        KernelExpansions, coefficients, centres and s: what evaluation.kernel_dot_products takes
+        """
         check_is_fitted(self)
         return in_one_kernel(self.functions_)
 
-    def __getitem__(self, which: Any) -> ILH:
-        """Return a model of some of the bits: ``model[:32]``, ``model[[3, 5, 8]]``, ``model[0]``."""
-        check_is_fitted(self)
-        chosen = chosen_bits(which, len(self.functions_))
-        part = self._with_bits(chosen)
+    def _with_bits(self, chosen: list[int]) -> ILH:
+        part = super()._with_bits(chosen)
         part.bits_ = [self.bits_[i] for i in chosen]
         return part
 
     def _own_document(self) -> dict[str, Any]:
-        return {
-            "n_train": self.n_train_,
-            "n_disjoint": self.n_disjoint_,
-            "fingerprint": self.fingerprint_,
-            "bits": [asdict(report) for report in self.bits_],
-        }
+        return {**super()._own_document(), "bits": [asdict(report) for report in self.bits_]}
 
     def _read_own_document(self, document: dict[str, Any]) -> None:
-        self.n_train_ = document["n_train"]
-        self.n_disjoint_ = document["n_disjoint"]
-        self.fingerprint_ = document["fingerprint"]
+        how = {"letters": self.diversity, "sampling": self.sampling, "n_train": document["n_train"], "n_rows": None}
+        earlier = {"draws": [{"first": 0, **how}]}  # earlier versions did not keep them
+        super()._read_own_document({**earlier, **document})
         self.bits_ = [BitReport(**report) for report in document["bits"]]

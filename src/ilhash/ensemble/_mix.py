@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ilhash._parameters import check_count, chosen_bits
+from ilhash._checks import check_count
 from ilhash.ensemble._ilh import ILH
 from ilhash.functions import HashFunction
-from ilhash.hasher import Hasher
-from ilhash.persistence import Contents, read_model
-
-__all__ = ["Mix"]
-
-Progress = Callable[[int, int], None]
+from ilhash.hasher import Given, Hasher, Progress
+from ilhash.storage import Contents
 
 
 class Mix(Hasher):
@@ -34,11 +31,11 @@ class Mix(Hasher):
 
     Attributes
     ----------
-    families_ : list of trained models; each has an origin of its own, which its functions are relative to
+    families_ : list of trained models, each has an origin of its own, which its functions are relative to
     family_ : int array (n_bits,), the family that each bit is of
-    functions_ : list of hash functions in the order of the bits; that of bit i is relative to
-        ``families_[family_[i]].origin_``
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    functions_ : list of hash functions
+        In the order of the bits; that of bit i is relative to ``families_[family_[i]].origin_``.
+    n_features_in_, feature_names_in_ : int and array of str, as in scikit-learn
 
     Examples
     --------
@@ -69,9 +66,9 @@ class Mix(Hasher):
         return next((model.unlabeled for model in self.models if hasattr(model, "unlabeled")), -1)
 
     @property
-    def nested(self) -> bool:
+    def nested(self) -> bool:  # type: ignore[override]
         """Whether the first bits of each family are what a shorter one would be."""
-        return all(getattr(model, "nested", isinstance(model, ILH)) for model in self.models)
+        return all(model.nested for model in self.models)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the models and, if deep, their parameters as ``ilh__n_bits``."""
@@ -114,30 +111,43 @@ class Mix(Hasher):
 
     # -------------------------------------------------------------------------------------------- training
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Mix:
-        """Train every family on the same data.
+    def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
+        self._check_models()
+        self._refuse_what_none_can_use(graph, all)
+        self._refuse_what_none_can_use(means, any)
+        self._read(X, reset=True)
+        families: list[Any] = []
+        total = sum(check_count("n_bits", model.n_bits) for model in self.models)
+        for number, model in enumerate(self.models):
+            own: dict[str, Any] = {"progress": _moved(progress, sum(family.n_bits for family in families), total)}
+            if isinstance(model, ILH):
+                folder = None if means["checkpoint"] is None else Path(means["checkpoint"]) / f"{number}-ilh"
+                own |= {**graph, **means, "checkpoint": folder}
+            families.append(clone(model).fit(X, y, **own))
+        self._assemble(families, np.repeat(np.arange(len(families)), [family.n_bits for family in families]))
 
-        Parameters
-        ----------
-        X : array (n, D), also a memory map
-        y : labels (n,), or an indicator matrix (n, L); families that do not learn from labels do not look at them
-        progress : called with (bits done, bits in all)
-        """
-        with self._all_or_nothing():
-            self._check_models()
-            self._read(X, reset=True)
-            families: list[Any] = []
-            total = sum(check_count("n_bits", model.n_bits) for model in self.models)
-            for model in self.models:
-                done = sum(family.n_bits for family in families)
-                families.append(_fitted(clone(model), X, y, progress, done, total))
-            self._assemble(families, np.repeat(np.arange(len(families)), [family.n_bits for family in families]))
-        return self
+    def _refuse_what_none_can_use(self, given: Given, how_many: Callable[[Iterable[bool]], bool]) -> None:
+        """Refuse what ILH alone can use, unless any or all families are ILH."""
+        usable = how_many(isinstance(model, ILH) for model in self.models)
+        for name, value in given.items():
+            if value is not None and not usable:
+                kinds = ", ".join(type(model).__name__ for model in self.models)
+                raise ValueError(
+                    f"{name} must be None for a mix unless {how_many.__name__} of its families are ILH, got {kinds}"
+                )
+
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        family = self.families_[self.family_[bit]]
+        own = int(np.searchsorted(self._places[self.family_[bit]], bit))
+        rows: NDArray[np.int64] = family.training_rows(own, X, y, **(graph if isinstance(family, ILH) else {}))
+        return rows
 
     def _assemble(self, families: list[Any], family: NDArray[np.int64]) -> None:
         """Put bits together: the i-th bit of a family is the i-th that ``family`` names."""
-        self.families_ = families
-        self.family_ = family
+        self.families_, self.family_ = families, family
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(families[0], name):
+                setattr(self, name, getattr(families[0], name))
         self._prepare_encoder()
 
     def _prepare_encoder(self) -> None:
@@ -148,28 +158,26 @@ class Mix(Hasher):
                 functions[place] = function
         self.functions_ = functions  # type: ignore[assignment]
 
-    def _margins(self, matrix: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        for parts in zip(*(family._margins(matrix) for family in self.families_), strict=True):
-            rows = parts[0][0]
-            out = np.empty((rows.stop - rows.start, len(self.family_)), np.float32)
-            for places, (_, margins) in zip(self._places, parts, strict=True):
-                out[:, places] = margins
-            yield rows, out
+    def _margins(self, block: NDArray[Any], name: str) -> NDArray[np.float32]:
+        out = np.empty((len(block), len(self.family_)), np.float32)
+        for places, family in zip(self._places, self.families_, strict=True):
+            out[:, places] = family._margins(block, name)
+        return out
 
     # -------------------------------------------------------------------------------------------- parts
-
-    def __getitem__(self, which: Any) -> Mix:
-        """Return a model of some of the bits: ``mix[:32]``, ``mix[[3, 5, 8]]``, ``mix[0]``.
-
-        Bits of a family that is learnt jointly are then bits of the longer model, not what a shorter one would be.
-        """
-        check_is_fitted(self)
-        return self._with_bits(chosen_bits(which, len(self.family_)))
 
     def prefix(self, *counts: int | Mapping[int, int]) -> Mix:
         """Return a model of the first bits of each family: ``mix.prefix(32, 96)``, or ``mix.prefix({0: 32, 1: 96})``.
 
         Families that a mapping does not name keep no bit.
+
+        Parameters
+        ----------
+        *counts : int, or one mapping of int to int, how many bits of each family
+
+        Returns
+        -------
+        Mix, a model of these bits
         """
         check_is_fitted(self)
         n = len(self.families_)
@@ -184,16 +192,14 @@ class Mix(Hasher):
         return self[np.sort(np.concatenate(kept)) if kept else []]
 
     def _with_bits(self, chosen: list[int]) -> Mix:
+        """Bits of a family that is learnt jointly are then of the longer model, not what a shorter one would be."""
         places = np.array(chosen)
         inside = np.empty(len(self.family_), np.int64)  # the number of a bit within its family
         for own in self._places:
             inside[own] = np.arange(len(own))
         kept = [f for f in range(len(self.families_)) if (self.family_[places] == f).any()]
-        families = [_part(self.families_[f], inside[places[self.family_[places] == f]].tolist()) for f in kept]
+        families = [self.families_[f]._with_bits(inside[places[self.family_[places] == f]].tolist()) for f in kept]
         part = Mix([clone(family) for family in families])
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(part, name, getattr(self, name))
         part._assemble(families, np.searchsorted(kept, self.family_[places]))
         return part
 
@@ -211,16 +217,16 @@ class Mix(Hasher):
         return Contents({"model": "Mix", "n_bits": self.n_bits, "families": documents}, arrays, blobs)
 
     @classmethod
-    def _from_contents(cls, contents: Contents, trusted: list[str] | None) -> Mix:
+    def _from_contents(
+        cls, contents: Contents, trusted: list[str] | None, find_class: Callable[[str], type[Hasher]]
+    ) -> Mix:
         families = []
         for number, document in enumerate(contents.document["families"]):
             arrays = _of_family(number, contents.arrays, "")
             blobs = _of_family(number, contents.blobs, "classifier-")
-            families.append(read_model(Contents(document, arrays, blobs), trusted))
+            own = Contents(document, arrays, blobs)
+            families.append(find_class(document["model"])._from_contents(own, trusted, find_class))
         model = cls([clone(family) for family in families])
-        model.n_features_in_ = families[0].n_features_in_
-        if hasattr(families[0], "feature_names_in_"):
-            model.feature_names_in_ = families[0].feature_names_in_
         model._assemble(families, contents.arrays["family"].astype(np.int64))
         return model
 
@@ -241,17 +247,9 @@ class Mix(Hasher):
         return tags
 
 
-def _fitted(model: Any, X: Any, y: Any, progress: Progress | None, done: int, total: int) -> Any:
-    if isinstance(model, ILH):
-        return model.fit(X, y, progress=progress and (lambda own, _: progress(done + own, total)))
-    model.fit(X, y)
-    if progress is not None:
-        progress(done + model.n_bits, total)
-    return model
-
-
-def _part(family: Any, chosen: list[int]) -> Any:
-    return family[chosen] if isinstance(family, ILH) else family._with_bits(chosen)
+def _moved(progress: Progress | None, done: int, total: int) -> Progress | None:
+    """Let a family's own progress count after the bits of those before it."""
+    return progress and (lambda own, _: progress(done + own, total))
 
 
 def _of_family(number: int, named: Mapping[str, Any], before: str) -> dict[str, Any]:

@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ilhash._parameters import check_count
+from ilhash._checks import check_count, check_fraction
 from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels, refuse_training_points
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.evaluation import PrecisionBitByBit
 from ilhash.hasher import Hasher
-from ilhash.vectors import as_matrix
-
-__all__ = ["Pruning", "prune"]
+from ilhash.vectors import as_matrix, take_rows
 
 Curve = NDArray[np.float64]
 
@@ -30,11 +27,14 @@ class Pruning:
 
     Attributes
     ----------
-    model : of the chosen bits, in the order in which they were chosen: ``model[:16]`` is what 16 bits would have given
-    chosen : numbers of these bits in the pool
-    curve : float64 (n_bits,), the score of the first 1, 2, ... chosen bits on the points held out
-    seen, unseen : float64 (n_bits,), precision@k among seen and held-out classes, which make the score; ``unseen``
-        is None where no class was held out
+    model : ILH, Mix or another method
+        Of the chosen bits, in the order in which they were chosen: ``model[:16]`` is what 16 bits would have given.
+    chosen : list of int, numbers of these bits in the pool
+    curve : float64 array (n_bits,)
+        The score of the first 1, 2, ... chosen bits on the points held out.
+    seen, unseen : float64 array (n_bits,)
+        Precision@k among seen and held-out classes, which make the score; ``unseen`` is None where no class was held
+        out.
     """
 
     model: Any
@@ -62,14 +62,20 @@ def prune(
 
     Parameters
     ----------
-    model : a trained pool of bits: an ILH, a Mix, or another method
-    X, y : vectors and labels: those that the model was trained on without the points held out, or others
-    n_bits : how many bits to keep
-    k : of the precision
-    held_out : the points that judge; default ``HoldOut()``. With ``classes``, those that the model has not seen
-    unseen_weight : w in the score (1 - w) * precision among seen classes + w * precision among held-out classes
-    n_threads : threads; the result is the same for any number
-    progress : called with (bits chosen, bits wanted)
+    model : ILH, Mix or another method, a trained pool of bits: an ILH, a Mix, or another method
+    X, y : as in fit, vectors and labels: those that the model was trained on without the points held out, or others
+    n_bits : int, how many bits to keep
+    k : int, default 100, of the precision
+    held_out : HoldOut, optional
+        The points that judge; default ``HoldOut()``. With ``classes``, those that the model has not seen.
+    unseen_weight : float, default 0.5
+        The share w in the score (1 - w) * precision among seen classes + w * precision among held-out classes.
+    n_threads : int, default 1, threads; the result is the same for any number
+    progress : callable, optional, called with (bits chosen, bits wanted)
+
+    Returns
+    -------
+    Pruning, the model of the chosen bits, and the course of the choice
 
     Examples
     --------
@@ -97,7 +103,8 @@ def prune(
             progress(step + 1, n_bits)
     curve = values @ np.array([trial.weight for trial in trials])
     unseen = values[:, 1] if len(trials) > 1 else None
-    return Pruning(_part(model, chosen), chosen, curve, values[:, 0], unseen)
+    # Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do.
+    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen)
 
 
 class _Trial:
@@ -106,7 +113,7 @@ class _Trial:
     def __init__(self, model: Hasher, X: Any, validation: ValidationSet, k: int, weight: float, n_threads: int) -> None:
         self.weight = weight
         self.base, self.queries = (
-            model.decision_function(_safe_indexing(X, rows)) > 0 for rows in (validation.base, validation.queries)
+            model.decision_function(take_rows(X, rows)) > 0 for rows in (validation.base, validation.queries)
         )
         self.precision = PrecisionBitByBit(validation.relevant, k, n_threads=n_threads)
         self._pool = self.precision.pack(self.base, self.queries)
@@ -127,9 +134,7 @@ def _trials(
     available = len(model.functions_)
     if check_count("n_bits", n_bits) > available:
         raise ValueError(f"n_bits must be at most the {available} bits of the pool, got {n_bits}")
-    number = isinstance(unseen_weight, int | float | np.number) and not isinstance(unseen_weight, bool)
-    if not number or not 0 <= unseen_weight <= 1:
-        raise ValueError(f"unseen_weight must be a number between 0 and 1, got {unseen_weight!r}")
+    check_fraction("unseen_weight", unseen_weight, "a number")
     X = X if hasattr(X, "columns") else as_matrix(X)
     y = read_labels(y, len(X), getattr(model, "unlabeled", -1))
     ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
@@ -141,8 +146,3 @@ def _trials(
         _Trial(model, X, validation, k, weight, n_threads)
         for validation, weight in zip(validations, weights, strict=True)
     ]
-
-
-def _part(model: Any, chosen: list[int]) -> Any:
-    """Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do."""
-    return model[chosen] if isinstance(model, ILH | Mix) else model._with_bits(chosen)

@@ -32,7 +32,7 @@ from ilhash.evaluation._relevance import (
     RowLists,
     SharedLabels,
     by_label,
-    by_neighbours,
+    by_neighbors,
     by_shared_labels,
 )
 from ilhash.evaluation._report import Evaluation, Scores, WithinRadius, evaluate
@@ -44,40 +44,10 @@ from ilhash.evaluation._retrieval import (
     within_radius,
 )
 
-__all__ = [
-    "CodeStatistics",
-    "Curves",
-    "DotProducts",
-    "EqualLabels",
-    "Evaluation",
-    "GivenQueries",
-    "Histograms",
-    "PrecisionBitByBit",
-    "Protocol",
-    "Relevance",
-    "RowLists",
-    "Scores",
-    "SharedLabels",
-    "Split",
-    "UnseenClasses",
-    "UnseenSplit",
-    "WithinRadius",
-    "by_label",
-    "by_neighbours",
-    "by_shared_labels",
-    "code_dot_products",
-    "code_statistics",
-    "compare_with_random",
-    "distance_histograms",
-    "evaluate",
-    "hamming_distances",
-    "kernel_dot_products",
-    "mean_average_precision",
-    "orthogonality",
-    "precision_at_k",
-    "precision_recall_curve",
-    "random_dot_products",
-    "recall_at_k",
-    "weight_dot_products",
-    "within_radius",
-]
+__all__ = ["EqualLabels", "Relevance", "RowLists", "SharedLabels", "by_label", "by_neighbors", "by_shared_labels"]
+__all__ += ["Curves", "Evaluation", "Histograms", "PrecisionBitByBit", "Scores", "WithinRadius"]
+__all__ += ["distance_histograms", "evaluate", "hamming_distances", "mean_average_precision", "precision_at_k"]
+__all__ += ["precision_recall_curve", "recall_at_k", "within_radius"]
+__all__ += ["GivenQueries", "Protocol", "Split", "UnseenClasses", "UnseenSplit"]
+__all__ += ["CodeStatistics", "DotProducts", "code_dot_products", "code_statistics", "compare_with_random"]
+__all__ += ["kernel_dot_products", "orthogonality", "random_dot_products", "weight_dot_products"]

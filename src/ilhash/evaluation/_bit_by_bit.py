@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.evaluation._checks import check_whole
-
-__all__ = ["PrecisionBitByBit"]
+from ilhash._checks import check_count, check_threads
 
 Bits = NDArray[np.bool_]
 
@@ -23,9 +21,9 @@ class PrecisionBitByBit:
 
     Parameters
     ----------
-    relevant : bool (n_queries, n_base)
-    k : number of nearest codes
-    n_threads : threads that share the queries; the values are the same for any number
+    relevant : bool array (n_queries, n_base), what is relevant to each query
+    k : int, number of nearest codes
+    n_threads : int, default 1, threads that share the queries; the values are the same for any number
 
     Examples
     --------
@@ -43,10 +41,10 @@ class PrecisionBitByBit:
         relevant = np.asarray(relevant)
         if relevant.ndim != 2 or relevant.dtype != np.bool_ or relevant.size == 0:
             raise ValueError(f"relevant must be a 2-D array of bool, got shape {relevant.shape} {relevant.dtype}")
-        self.k = check_whole("k", k, 1)
+        self.k = check_count("k", k, 1)
         if k > relevant.shape[1]:
             raise ValueError(f"k must be a whole number between 1 and the {relevant.shape[1]} base points, got {k}")
-        self.n_threads = check_whole("n_threads", n_threads, 1)
+        self.n_threads = check_threads(n_threads)
         self.n_queries, self.n_base = relevant.shape
         self.n_bits = 0
         self._counts = _core.cut_counts(relevant.view(np.uint8), self.k)
@@ -59,25 +57,57 @@ class PrecisionBitByBit:
         return float(_mean_precision(cuts[:, None], self.k)[0])
 
     def add(self, base_bits: Bits, query_bits: Bits) -> None:
-        """Add one bit, (n_base,) and (n_queries,)."""
+        """Add one bit.
+
+        Parameters
+        ----------
+        base_bits, query_bits : bool array (n_base,) and (n_queries,), the bit of each item
+        """
         base = _bool("base_bits", base_bits, (self.n_base,))
         queries = _bool("query_bits", query_bits, (self.n_queries,))
         self._counts.add(base.view(np.uint8), queries.view(np.uint8), self.n_threads)
         self.n_bits += 1
 
     def of_each(self, base_bits: Bits, query_bits: Bits) -> NDArray[np.float64]:
-        """Return the precision for each column of a pool of bits, (n_base, B) and (n_queries, B), if it were added."""
+        """Return the precision for each bit of a pool, if it were added.
+
+        Parameters
+        ----------
+        base_bits, query_bits : bool array (n_base, B) and (n_queries, B), a pool of bits
+
+        Returns
+        -------
+        float64 array (B,), one value per bit
+        """
         return self.of_each_packed(*self.pack(base_bits, query_bits))
 
     def pack(self, base_bits: Bits, query_bits: Bits) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
-        """Return a pool of bits in the form in which it is looked at many times."""
+        """Return a pool of bits in the form in which it is looked at many times.
+
+        Parameters
+        ----------
+        base_bits, query_bits : as in :meth:`of_each`
+
+        Returns
+        -------
+        tuple, what :meth:`of_each_packed` takes
+        """
         n_bits = np.shape(base_bits)[-1] if np.ndim(base_bits) == 2 else 0
         base = _bool("base_bits", base_bits, (self.n_base, n_bits))
         queries = _bool("query_bits", query_bits, (self.n_queries, n_bits))
         return _words(base), _words(queries), n_bits
 
     def of_each_packed(self, base: NDArray[np.uint64], queries: NDArray[np.uint64], n_bits: int) -> NDArray[np.float64]:
-        """Do what :meth:`of_each` does, with what :meth:`pack` returned."""
+        """Do what :meth:`of_each` does, with what :meth:`pack` returned.
+
+        Parameters
+        ----------
+        base, queries, n_bits : uint64 array, uint64 array and int, what :meth:`pack` gave
+
+        Returns
+        -------
+        float64 array (B,), one value per bit
+        """
         cuts = np.empty((self.n_queries, n_bits, 4), np.int32)
         self._counts.with_each(base, queries, n_bits, self.n_threads, cuts)
         return _mean_precision(cuts, self.k)
@@ -98,8 +128,5 @@ def _bool(name: str, bits: Any, shape: tuple[int, ...]) -> Bits:
 
 def _words(bits: Bits) -> NDArray[np.uint64]:
     """Bit j of a row is bit j % 64 of its word j // 64."""
-    width = -(-bits.shape[1] // 64) * 8
-    packed = np.zeros((len(bits), width), np.uint8)
-    part = np.packbits(bits, axis=1, bitorder="little")
-    packed[:, : part.shape[1]] = part
+    packed = np.packbits(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 64))), axis=1, bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False)

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core, codes
-from ilhash.evaluation._checks import check_whole
+from ilhash._checks import check_threads
 from ilhash.evaluation._measures import Histograms
 from ilhash.evaluation._relevance import EqualLabels, Relevance
-
-__all__ = ["distance_histograms", "hamming_distances"]
 
 Codes = NDArray[np.uint8]
 
@@ -25,16 +23,24 @@ def _as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return words
 
 
-def hamming_distances(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Return all distances between two sets of packed codes, (len(a), len(b)).
+def hamming_distances(a: NDArray[np.uint8], b: NDArray[np.uint8], *, n_bits: int | None = None) -> NDArray[np.int32]:
+    """Return all distances between two sets of packed codes.
+
+    Parameters
+    ----------
+    a, b : uint8 array (n, bytes) and (m, bytes), packed codes
+    n_bits : int, optional, bits of a code; the width of the codes and their padding are checked
+
+    Returns
+    -------
+    int32 array (n, m), Hamming distances
 
     Examples
     --------
-    >>> hamming_distances(np.array([[0], [255]], np.uint8), np.array([[1]], np.uint8))
-    array([[1],
-           [7]], dtype=int32)
+    >>> hamming_distances(np.array([[1]], np.uint8), np.array([[0], [255]], np.uint8))
+    array([[1, 7]], dtype=int32)
     """
-    a, b = codes.check(a, None, "a"), codes.check(b, None, "b")
+    a, b = codes.check(a, n_bits, "a"), codes.check(b, n_bits, "b")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"b must have the width of a, got {b.shape[1]} and {a.shape[1]} bytes")
     return _distances(_as_words(a), _as_words(b))
@@ -54,15 +60,14 @@ def distance_histograms(
 
     Parameters
     ----------
-    base_codes, query_codes : packed codes, uint8 (n, ceil(n_bits / 8)) and (n_queries, ceil(n_bits / 8))
-    relevance : what is relevant to what, by :func:`by_label`, :func:`by_shared_labels` or :func:`by_neighbours`
-    n_bits : bits of a code; None: all bits of every byte
-    n_threads : threads that share the queries; the counts are the same for any number
+    base_codes, query_codes : uint8 array (n, ceil(n_bits / 8)) and (n_queries, ceil(n_bits / 8)), packed codes
+    relevance : Relevance, by :func:`by_label`, :func:`by_shared_labels` or :func:`by_neighbors`
+    n_bits : int, optional, bits of a code; None: all bits of every byte
+    n_threads : int, default 1, threads that share the queries; the counts are the same for any number
 
     Returns
     -------
-    Histograms
-        ``counts`` and ``hits``, int64 (n_queries, n_bits + 1), and every measure for each query as a method.
+    Histograms, ``counts`` and ``hits``, int64 (n_queries, n_bits + 1), and every measure for each query as a method
 
     Examples
     --------
@@ -77,10 +82,10 @@ def distance_histograms(
     base = codes.check(base_codes, n_bits, "base_codes")
     bits = 8 * base.shape[1] if n_bits is None else n_bits
     queries = codes.check(query_codes, bits, "query_codes")
-    _match(len(base), relevance.n_base, "base_codes")
-    _match(len(queries), relevance.n_queries, "query_codes")
-    check_whole("n_threads", n_threads, 1)
-    return Histograms(*_count(base, queries, relevance, bits, n_threads))
+    for side, wanted, name in ((base, relevance.n_base, "base_codes"), (queries, relevance.n_queries, "query_codes")):
+        if len(side) != wanted:
+            raise ValueError(f"labels or vectors must be one per code, got {wanted} for the {len(side)} rows of {name}")
+    return Histograms(*_count(base, queries, relevance, bits, check_threads(n_threads)))
 
 
 def _count(
@@ -88,27 +93,15 @@ def _count(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count in the core; where relevant rows are not one interval of the sorted base, they are counted one by one."""
     counts, hits = (np.zeros((len(queries), n_bits + 1), np.int64) for _ in range(2))
-    if isinstance(relevance, EqualLabels):
-        tiles = codes.to_tiles(base, relevance.order)
-        begin, end = relevance.begin, relevance.end
-    else:
-        tiles = codes.to_tiles(base)
-        begin = end = np.zeros(len(queries), np.int64)
-    queries = np.ascontiguousarray(queries)
+    equal = relevance if isinstance(relevance, EqualLabels) else None
+    begin = end = np.zeros(len(queries), np.int64)
+    if equal:
+        begin, end = equal.begin, equal.end
+    tiles, queries = codes.to_tiles(base, equal.order if equal else None), np.ascontiguousarray(queries)
     _core.distance_histograms(tiles, len(base), n_bits, queries, begin, end, n_threads, counts, hits)
-    if not isinstance(relevance, EqualLabels):
-        _count_listed(_as_words(base), _as_words(queries), relevance, hits)
+    if not equal:
+        base_words, query_words = _as_words(base), _as_words(queries)
+        for query, row in enumerate(hits):
+            distances = _distances(query_words[query : query + 1], base_words[relevance.rows(query)])[0]
+            row[:] = np.bincount(distances, minlength=n_bits + 1)
     return counts, hits
-
-
-def _count_listed(
-    base: NDArray[np.uint64], queries: NDArray[np.uint64], relevance: Relevance, hits: NDArray[np.int64]
-) -> None:
-    for query in range(len(queries)):
-        distances = _distances(queries[query : query + 1], base[relevance.rows(query)])[0]
-        hits[query] = np.bincount(distances, minlength=hits.shape[1])
-
-
-def _match(got: int, wanted: int, name: str) -> None:
-    if got != wanted:
-        raise ValueError(f"labels or vectors must be one per code, got {wanted} for the {got} rows of {name}")

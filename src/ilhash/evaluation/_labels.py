@@ -8,8 +8,6 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-__all__ = ["indicators", "label_codes"]
-
 
 def label_codes(labels: Any, name: str) -> NDArray[Any]:
     """Return one label per item as int64 or text, which can be sorted and compared without surprise."""
@@ -53,10 +51,9 @@ def _from_floats(array: NDArray[Any], name: str) -> NDArray[np.int64]:
         raise ValueError(f"{name} must hold labels, got None or NaN in {bad} of {len(array)} entries")
     whole = (array == np.round(array)) & (np.abs(array) < 2.0**63)
     if not whole.all():
-        raise ValueError(
-            f"{name} must be whole numbers or text, got {np.count_nonzero(~whole)} of {len(array)} entries such as "
-            f"{array[~whole][0]}; for numbers that are never quite equal take by_neighbours"
-        )
+        got = f"{np.count_nonzero(~whole)} of {len(array)} entries such as {array[~whole][0]}"
+        hint = "for numbers that are never quite equal take by_neighbors"
+        raise ValueError(f"{name} must be whole numbers or text, got {got}; {hint}")
     return array.astype(np.int64)
 
 
@@ -70,18 +67,15 @@ def indicators(base: Any, queries: Any) -> tuple[scipy.sparse.csr_array, scipy.s
         return _from_sets(base, numbers), _from_sets(queries, numbers)
     tables = _indicator(base, "base_labels"), _indicator(queries, "query_labels")
     if tables[0].shape[1] != tables[1].shape[1]:
-        raise ValueError(
-            f"query_labels must have the columns of base_labels, got {tables[1].shape[1]} and {tables[0].shape[1]}"
-        )
+        got = f"{tables[1].shape[1]} and {tables[0].shape[1]}"
+        raise ValueError(f"query_labels must have the columns of base_labels, got {got}")
     return tables
 
 
 def _is_sets(labels: Any) -> bool:
-    return (
-        not scipy.sparse.issparse(labels)
-        and len(labels) > 0
-        and all(isinstance(entry, set | frozenset) for entry in labels)
-    )
+    if scipy.sparse.issparse(labels) or len(labels) == 0:
+        return False
+    return all(isinstance(entry, set | frozenset) for entry in labels)
 
 
 def _from_sets(sets: Any, numbers: dict[Any, int]) -> scipy.sparse.csr_array:
@@ -89,18 +83,15 @@ def _from_sets(sets: Any, numbers: dict[Any, int]) -> scipy.sparse.csr_array:
     known = [sorted(numbers[label] for label in labels if label in numbers) for labels in sets]
     offsets = np.cumsum([0, *map(len, known)])
     columns = np.array([number for row in known for number in row], np.int64)
-    data = np.ones(len(columns), np.bool_)
-    return scipy.sparse.csr_array((data, columns, offsets), shape=(len(known), len(numbers)))
+    return scipy.sparse.csr_array((np.ones(len(columns), np.bool_), columns, offsets), (len(known), len(numbers)))
 
 
 def _indicator(labels: Any, name: str) -> scipy.sparse.csr_array:
     try:
         table = scipy.sparse.csr_array(labels if scipy.sparse.issparse(labels) else np.asarray(labels))
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be an indicator matrix of 0 and 1 or a sequence of sets, got {type(labels).__name__} of "
-            "something else"
-        ) from None
+        rule = f"{name} must be an indicator matrix of 0 and 1 or a sequence of sets"
+        raise ValueError(f"{rule}, got {type(labels).__name__} of something else") from None
     if table.ndim != 2:
         raise ValueError(f"{name} must be an indicator matrix (items x labels), got {table.ndim}-D")
     other = int(np.count_nonzero((table.data != 0) & (table.data != 1)))

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-__all__ = ["TIES", "Curves", "Histograms", "Ties", "check_empty", "check_ties", "mean_defined"]
-
 Ties = Literal["expected", "optimistic", "pessimistic"]
 TIES: tuple[Ties, ...] = ("expected", "pessimistic", "optimistic")
 
@@ -54,9 +52,7 @@ class Curves:
 
     Attributes
     ----------
-    precision, recall : float64 (n_base,); entry k - 1 is the mean at k. Recall against precision is the
-        precision-recall curve of the paper, whose points are the k nearest neighbours for a range of k. Recall is the
-        mean over the queries that have a relevant item (NaN if there are none), precision over all.
+    precision, recall : float64 array (n_base,), at k = 1, 2, ...; recall over queries that have a relevant item, or NaN
     """
 
     precision: Values
@@ -72,8 +68,7 @@ class Histograms:
 
     Attributes
     ----------
-    counts : int64 (n_queries, n_bits + 1), base items at each distance
-    hits : int64 (n_queries, n_bits + 1), relevant ones among them
+    counts, hits : int64 array (n_queries, n_bits + 1), base items at each distance, and relevant ones among them
 
     Examples
     --------
@@ -90,14 +85,16 @@ class Histograms:
     def __post_init__(self) -> None:
         counts, hits = self.counts, self.hits
         if counts.ndim != 2 or counts.shape != hits.shape or counts.dtype != np.int64 or hits.dtype != np.int64:
-            raise ValueError(
-                f"counts and hits must be two int64 tables of one shape, got {counts.shape} {counts.dtype} and "
-                f"{hits.shape} {hits.dtype}"
-            )
+            got = f"{counts.shape} {counts.dtype} and {hits.shape} {hits.dtype}"
+            raise ValueError(f"counts and hits must be two int64 tables of one shape, got {got}")
         if len(counts) == 0:
             raise ValueError("there must be at least one query, got none")
         if (hits < 0).any() or (hits > counts).any() or len(np.unique(counts.sum(axis=1))) > 1:
             raise ValueError("hits must be between 0 and counts, and all rows of counts have one sum, got others")
+
+    def __add__(self, other: Histograms) -> Histograms:
+        """Return the histograms of both bases at once, for the same queries."""
+        return Histograms(self.counts + other.counts, self.hits + other.hits)
 
     @property
     def n_queries(self) -> int:
@@ -119,15 +116,32 @@ class Histograms:
         """Relevant base items of each query."""
         return np.asarray(self.hits.sum(axis=1))
 
-    # ---------------------------------------------------------------------------------------- the k nearest
-
     def precision_at_k(self, k: Whole, ties: Ties = "expected") -> Values:
-        """Return the share of relevant items among the k nearest, (n_queries, number of k)."""
+        """Return the share of relevant items among the k nearest.
+
+        Parameters
+        ----------
+        k : int or sequence of int, numbers of neighbours
+        ties : {"expected", "optimistic", "pessimistic"}, default "expected", the order of the ties
+
+        Returns
+        -------
+        float64 array (n_queries, number of k), of each query
+        """
         ks = self._ks(k)
         return np.asarray(self._hits_at(ks, ties) / ks)
 
     def recall_at_k(self, k: Whole, ties: Ties = "expected") -> Values:
-        """Return the share of the relevant items that is among the k nearest, (n_queries, number of k)."""
+        """Return the share of the relevant items that is among the k nearest.
+
+        Parameters
+        ----------
+        k, ties : as in :meth:`precision_at_k`
+
+        Returns
+        -------
+        float64 array (n_queries, number of k), of each query
+        """
         return _share(self._hits_at(self._ks(k), ties), self.n_relevant[:, None])
 
     def _ks(self, k: Whole) -> NDArray[Any]:
@@ -136,26 +150,37 @@ class Histograms:
             raise ValueError(f"k must be whole numbers between 1 and the {self.n_base} codes of the base, got {k!r}")
         return ks
 
-    def _hits_at(self, ks: NDArray[Any], ties: Ties) -> Values:
+    def _places(self, ties: Ties) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places, from one on and up to another, that the relevant items of each group may take."""
         check_ties(ties)
-        before, hits_before = _before(self.counts), _before(self.hits)
-        queries = np.arange(self.n_queries)
+        before = _before(self.counts)
+        if ties == "optimistic":
+            return before, before + self.hits
+        after = before + self.counts
+        return (before if ties == "expected" else after - self.hits), after
+
+    def _hits_at(self, ks: NDArray[Any], ties: Ties) -> Values:
+        begin, end = self._places(ties)
+        after, hits_before, queries = self.counts.cumsum(axis=1), _before(self.hits), np.arange(self.n_queries)
         out = np.empty((self.n_queries, len(ks)))
         for column, k in enumerate(ks):
-            edge = (before + self.counts >= k).argmax(axis=1)  # the distance among whose ties the k-th place falls
-            places, hits = self.counts[queries, edge], self.hits[queries, edge]
-            room = k - before[queries, edge]
-            if ties == "expected":
-                taken = hits * room / places
-            elif ties == "optimistic":
-                taken = np.minimum(room, hits)
-            else:
-                taken = np.maximum(0, room - (places - hits))
+            edge = (after >= k).argmax(axis=1)  # the distance among whose ties the k-th place falls
+            first, last, hits = (table[queries, edge] for table in (begin, end, self.hits))
+            taken = hits * np.clip(k - first, 0, last - first) / np.maximum(last - first, 1)
             out[:, column] = hits_before[queries, edge] + taken
         return out
 
     def curves(self, ties: Ties = "expected") -> Curves:
-        """Return mean precision and recall for every k from 1 to n_base, in O(n_queries * n_bits + n_base)."""
+        """Return mean precision and recall for every k from 1 to n_base, in O(n_queries * n_bits + n_base).
+
+        Parameters
+        ----------
+        ties : {"expected", "optimistic", "pessimistic"}, default "expected", the order of the ties
+
+        Returns
+        -------
+        Curves, means over the queries
+        """
         relevant = self.n_relevant
         n_defined = np.count_nonzero(relevant)
         share = np.divide(1.0, relevant * n_defined, out=np.zeros(self.n_queries), where=relevant > 0)
@@ -166,19 +191,11 @@ class Histograms:
 
     def _hits_curve(self, weights: Values, ties: Ties) -> Values:
         """Return the weighted sum of hits at every k: linear between group borders, so borders are all that is kept."""
-        check_ties(ties)
-        counts, hits, before = self.counts, self.hits, _before(self.counts)
-        if ties == "expected":
-            begin, end, slope = before, before + counts, hits / np.maximum(counts, 1)
-        elif ties == "optimistic":
-            begin, end, slope = before, before + hits, np.ones(hits.shape)
-        else:
-            begin, end, slope = before + counts - hits, before + counts, np.ones(hits.shape)
+        begin, end = self._places(ties)
+        slope = self.hits / np.maximum(end - begin, 1)
         bends = (slope * weights[:, None]).ravel()
         up, down = (np.bincount(at.ravel(), bends, self.n_base + 1) for at in (begin, end))
         return np.asarray((up - down)[:-1].cumsum().cumsum())
-
-    # ---------------------------------------------------------------------------------------- average precision
 
     def average_precision(self, k: int | None = None, ties: Ties = "expected") -> Values:
         """Return the average precision of each query, of the whole ranking or of its first k places.
@@ -186,34 +203,44 @@ class Histograms:
         It is the sum, over the places that hold a relevant item, of the precision at that place, divided by the number
         of relevant items; at k the sum ends at place k and is divided by min(k, relevant items), the largest it can be.
         (Divided by the hits among the first k, as in some published code, one early hit would count as perfect.)
+
+        Parameters
+        ----------
+        k : int, optional, where the ranking ends
+        ties : {"expected", "optimistic", "pessimistic"}, default "expected", the order of the ties
+
+        Returns
+        -------
+        float64 array (n_queries,), of each query
         """
-        if np.ndim(k if k is not None else 0):
+        if k is not None and np.ndim(k):
             raise ValueError(f"k must be one number here, got {k!r}")
         last = self.n_base if k is None else int(self._ks(k)[0])
-        check_ties(ties)
-        counts, hits, before, hits_before = self.counts, self.hits, _before(self.counts), _before(self.hits)
+        begin, end = self._places(ties)
+        places, chance = np.clip(last - begin, 0, end - begin), self.hits / np.maximum(end - begin, 1)
+        # The expected number of relevant items up to the j-th place, if that holds one, is start + step * j.
+        step = np.ones(self.hits.shape)
         if ties == "expected":
-            # The expected number of relevant items up to the j-th place, if that holds one, is start + step * j.
-            step = np.divide(hits - 1, counts - 1, out=np.zeros(hits.shape), where=counts > 1)
-            start, first, places = hits_before + 1 - step, before, np.clip(last - before, 0, counts)
-            chance = hits / np.maximum(counts, 1)
-        else:
-            first = before if ties == "optimistic" else before + counts - hits
-            step, start, places = np.ones(hits.shape), hits_before, np.clip(last - first, 0, hits)
-            chance = np.ones(hits.shape)
-        # The sum over j = 1 .. places of (start + step * j) / (first + j), by a difference of harmonic numbers.
-        harmonic = digamma(first + places + 1.0) - digamma(first + 1.0)
-        total = (chance * (step * places + (start - step * first) * harmonic)).sum(axis=1)
-        relevant = self.n_relevant
-        return _share(total, relevant if k is None else np.minimum(relevant, last))
-
-    # ---------------------------------------------------------------------------------------- within a radius
+            step = np.divide(self.hits - 1, self.counts - 1, out=np.zeros(step.shape), where=self.counts > 1)
+        start = _before(self.hits) + 1 - step
+        # The sum over j = 1 .. places of (start + step * j) / (begin + j), by a difference of harmonic numbers.
+        harmonic = digamma(begin + places + 1.0) - digamma(begin + 1.0)
+        total = (chance * (step * places + (start - step * begin) * harmonic)).sum(axis=1)
+        return _share(total, np.minimum(self.n_relevant, last))
 
     def precision_within(self, radius: Whole, empty: int | str = 0) -> Values:
-        """Return the share of relevant items among those within each radius, (n_queries, number of radii).
+        """Return the share of relevant items among those within each radius.
 
-        An empty result counts as ``empty``: 0, or NaN for "skip", which means leave out. Over the radii 0 .. n_bits,
-        with :meth:`recall_within`, this is the precision-recall curve by radius.
+        Over the radii 0 .. n_bits, with :meth:`recall_within`, this is the precision-recall curve by radius.
+
+        Parameters
+        ----------
+        radius : int or sequence of int, the largest distances that are still a result
+        empty : {0, "skip"}, default 0, what an empty result counts: 0, or NaN, which means leave out
+
+        Returns
+        -------
+        float64 array (n_queries, number of radii), of each query
         """
         check_empty(empty)
         radii = self._radii(radius)
@@ -221,11 +248,29 @@ class Histograms:
         return shares if empty == "skip" else np.nan_to_num(shares, nan=0.0)
 
     def recall_within(self, radius: Whole) -> Values:
-        """Return the share of the relevant items that is within each radius, (n_queries, number of radii)."""
+        """Return the share of the relevant items that is within each radius.
+
+        Parameters
+        ----------
+        radius : as in :meth:`precision_within`
+
+        Returns
+        -------
+        float64 array (n_queries, number of radii), of each query
+        """
         return _share(self.hits.cumsum(axis=1)[:, self._radii(radius)], self.n_relevant[:, None])
 
     def empty_within(self, radius: Whole) -> NDArray[np.bool_]:
-        """Return whether nothing is within each radius, (n_queries, number of radii)."""
+        """Return whether nothing is within each radius.
+
+        Parameters
+        ----------
+        radius : as in :meth:`precision_within`
+
+        Returns
+        -------
+        bool array (n_queries, number of radii), of each query
+        """
         return np.asarray(self.counts.cumsum(axis=1)[:, self._radii(radius)] == 0)
 
     def _radii(self, radius: Whole) -> NDArray[Any]:

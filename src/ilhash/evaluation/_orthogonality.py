@@ -14,17 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes
-from ilhash.evaluation._checks import check_whole
-
-__all__ = [
-    "DotProducts",
-    "code_dot_products",
-    "compare_with_random",
-    "kernel_dot_products",
-    "orthogonality",
-    "random_dot_products",
-    "weight_dot_products",
-]
+from ilhash._checks import check_count, check_positive
 
 Matrix = NDArray[np.float64]
 
@@ -34,11 +24,19 @@ _BLOCK_ROWS = 1 << 15  # sums over a block are whole numbers that float32 holds 
 def code_dot_products(packed: Any, n_bits: int) -> Matrix:
     """Return C_Z = Z'Z / N for N codes: 1 minus twice the share of codes in which two bits differ.
 
+    Parameters
+    ----------
+    packed : uint8 array (N, ceil(n_bits / 8)), packed codes
+    n_bits : int, bits of a code
+
+    Returns
+    -------
+    float64 array (n_bits, n_bits), ones on the diagonal
+
     Examples
     --------
-    >>> code_dot_products(np.array([[0b00000000], [0b11000000], [0b10000000], [0b01000000]], np.uint8), 2)
-    array([[1., 0.],
-           [0., 1.]])
+    >>> code_dot_products(np.array([[0b00000000], [0b11000000], [0b10000000], [0b01000000]], np.uint8), 2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     packed = codes.check(packed, n_bits)
     if len(packed) == 0:
@@ -60,11 +58,18 @@ def weight_dot_products(weights: Any) -> Matrix:
     Functions of a feature subset have zeros elsewhere: ``model.weights()`` gives such rows. Weights are in units of the
     features; multiply them by the features' standard deviations to compare functions of standardised features.
 
+    Parameters
+    ----------
+    weights : array (b, D), one row per function
+
+    Returns
+    -------
+    float64 array (b, b), ones on the diagonal
+
     Examples
     --------
-    >>> weight_dot_products([[3.0, 0.0], [0.0, -2.0]])
-    array([[1., 0.],
-           [0., 1.]])
+    >>> weight_dot_products([[3.0, 0.0], [3.0, -4.0]]).tolist()
+    [[1.0, 0.6], [0.6, 1.0]]
     """
     table = np.asarray(weights, dtype=np.float64)
     if table.ndim != 2:
@@ -85,48 +90,42 @@ def kernel_dot_products(coefficients: Any, centers: Any, width: float) -> Matrix
 
     Parameters
     ----------
-    coefficients : (b, m) with common centres, else a sequence of b arrays (m_i,)
-    centers : (m, d) common to all functions, else a sequence of b arrays (m_i, d)
-    width : s; one kernel for all, or there is no space in which to compare them
+    coefficients : array (b, m), or sequence of b arrays (m_i,), by common centres, or by those of each function
+    centers : array (m, d), or sequence of b arrays (m_i, d), common to all functions, or of each
+    width : float, s; one kernel for all, or there is no space in which to compare them
+
+    Returns
+    -------
+    float64 array (b, b), ones on the diagonal
 
     Examples
     --------
-    >>> C = kernel_dot_products([[1.0, 0.0], [1.0, 1.0]], [[0.0], [10.0]], width=1.0)
-    >>> C.round(3)
-    array([[1.   , 0.707],
-           [0.707, 1.   ]])
+    >>> kernel_dot_products([[1.0, 0.0], [1.0, 1.0]], [[0.0], [10.0]], width=1.0).round(3).tolist()
+    [[1.0, 0.707], [0.707, 1.0]]
     """
-    if not np.isfinite(width) or width <= 0:
-        raise ValueError(f"width must be a positive number, got {width!r}")
+    check_positive("width", width)
     rows = [np.asarray(row, dtype=np.float64) for row in coefficients]
-    if _is_common(centers):
-        points = np.asarray(centers, dtype=np.float64)
-        weights = np.stack([_checked(row, points, bit) for bit, row in enumerate(rows)])
-        products = weights @ _kernel(points, points, width) @ weights.T
+    common = (isinstance(centers, np.ndarray) and centers.ndim == 2) or np.ndim(centers[0]) == 1
+    parts = [np.asarray(part, dtype=np.float64) for part in ([centers] * len(rows) if common else centers)]
+    if len(parts) != len(rows):
+        raise ValueError(f"centers must be one array per function, got {len(parts)} for {len(rows)} functions")
+    for bit, (row, part) in enumerate(zip(rows, parts, strict=True)):
+        _check_function(row, part, bit)
+    if common:
+        weights = np.stack(rows)
+        products = weights @ _kernel(parts[0], parts[0], width) @ weights.T
     else:
-        parts = [np.asarray(part, dtype=np.float64) for part in centers]
-        if len(parts) != len(rows):
-            raise ValueError(f"centers must be one array per function, got {len(parts)} for {len(rows)} functions")
-        products = _private(
-            [_checked(row, part, bit) for bit, (row, part) in enumerate(zip(rows, parts, strict=True))], parts, width
-        )
+        products = _private(rows, parts, width)
     _refuse_zero(np.diag(products), "coefficients")
     return _normalised(products)
 
 
-def _is_common(centers: Any) -> bool:
-    return (isinstance(centers, np.ndarray) and centers.ndim == 2) or np.ndim(centers[0]) == 1
-
-
-def _checked(coefficients: Matrix, centers: Matrix, bit: int) -> Matrix:
+def _check_function(coefficients: Matrix, centers: Matrix, bit: int) -> None:
     if coefficients.ndim != 1 or centers.ndim != 2 or len(coefficients) != len(centers):
-        raise ValueError(
-            f"coefficients must be one number per centre, got shape {coefficients.shape} for centres of shape "
-            f"{centers.shape} (function {bit})"
-        )
+        got = f"shape {coefficients.shape} for centres of shape {centers.shape} (function {bit})"
+        raise ValueError(f"coefficients must be one number per centre, got {got}")
     if not np.isfinite(coefficients).all() or not np.isfinite(centers).all():
         raise ValueError(f"coefficients and centers must be finite, got NaN or infinity (function {bit})")
-    return coefficients
 
 
 def _private(coefficients: Sequence[Matrix], centers: Sequence[Matrix], width: float) -> Matrix:
@@ -161,6 +160,14 @@ def orthogonality(C: Any) -> float:
     It lies between 0 (orthogonal) and 1 (all bits equal up to sign) and does not change when bits are negated, as
     Hamming distances do not. It is undefined for one bit.
 
+    Parameters
+    ----------
+    C : array (b, b), normalised dot products
+
+    Returns
+    -------
+    float, the mean squared entry off the diagonal
+
     Examples
     --------
     >>> orthogonality([[1.0, -0.5], [-0.5, 1.0]])
@@ -188,10 +195,14 @@ def random_dot_products(n_bits: int, dimension: int, kind: str, seed: int = 0) -
 
     Parameters
     ----------
-    n_bits : number of vectors, b
-    dimension : d: the number of points N for codes, of features D for weights
-    kind : "codes" for fair coins in {-1,+1}; "weights" for components uniform in [-1,1], then normalised
-    seed : of the draw
+    n_bits : int, number of vectors, b
+    dimension : int, d: the number of points N for codes, of features D for weights
+    kind : {"codes", "weights"}, fair coins in {-1,+1}, or components uniform in [-1,1] that are then normalised
+    seed : int, default 0, of the draw
+
+    Returns
+    -------
+    float64 array (n_bits, n_bits), ones on the diagonal
 
     Examples
     --------
@@ -200,7 +211,7 @@ def random_dot_products(n_bits: int, dimension: int, kind: str, seed: int = 0) -
     True
     """
     width = codes.bytes_per_code(n_bits)
-    check_whole("dimension", dimension, 1)
+    check_count("dimension", dimension, 1)
     rng = np.random.default_rng(seed)
     if kind == "weights":
         return weight_dot_products(rng.uniform(-1.0, 1.0, (n_bits, dimension)))
@@ -221,11 +232,11 @@ class DotProducts:
 
     Attributes
     ----------
-    edges : float64 (bins + 1,), the borders of the bins over [-1, 1]
-    counts, random_counts : int64 (bins,), entries in each bin
-    mean, variance, random_mean, random_variance : of the entries (variance about the mean)
-    orthogonality, random_orthogonality : the paper's measure, the mean square
-    dimension : d
+    edges : float64 array (bins + 1,), the borders of the bins over [-1, 1]
+    counts, random_counts : int64 array (bins,), entries in each bin
+    mean, variance, random_mean, random_variance : float, of the entries (variance about the mean)
+    orthogonality, random_orthogonality : float, the paper's measure, the mean square
+    dimension : int, d
     """
 
     edges: NDArray[np.float64]
@@ -251,7 +262,17 @@ class DotProducts:
 
 
 def compare_with_random(C: Any, dimension: int, kind: str, *, bins: int = 100, seed: int = 0) -> DotProducts:
-    """Return histograms of the off-diagonal entries of C and of a random control; parameters as in the control.
+    """Return histograms of the off-diagonal entries of C and of a random control.
+
+    Parameters
+    ----------
+    C : array (b, b), normalised dot products
+    dimension, kind, seed : int, str and int, as in :func:`random_dot_products`
+    bins : int, default 100, bins over [-1, 1]
+
+    Returns
+    -------
+    DotProducts, both histograms, with mean and variance
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.evaluation._checks import check_whole
+from ilhash._checks import check_choice, check_count
+from ilhash.evaluation._codes_statistics import CodeTally
+from ilhash.evaluation._histograms import distance_histograms
 from ilhash.evaluation._labels import label_codes
-from ilhash.evaluation._measures import Ties, check_empty, check_ties
-from ilhash.evaluation._relevance import Relevance, by_label, by_neighbours, by_shared_labels
+from ilhash.evaluation._measures import Histograms, Ties, check_empty, check_ties
+from ilhash.evaluation._relevance import Relevance, by_label, by_neighbors, by_shared_labels
 from ilhash.evaluation._report import Evaluation, evaluate
 
-__all__ = ["GivenQueries", "Protocol", "Split", "UnseenClasses", "UnseenSplit"]
-
 FORMAT = 1  # of the hash: raise it when the same fields come to mean another split or measure
-_RELEVANCE = ("labels", "shared labels", "neighbours")
+_RELEVANCE = ("labels", "shared labels", "neighbors")
+_HASHED_AS = {"n_neighbors": "n_neighbours", "neighbors": "neighbours"}  # hashes outlive names
 
 Rows = NDArray[np.int64]
 
@@ -32,9 +33,8 @@ class Split:
 
     Attributes
     ----------
-    base : what is searched
-    queries : what is searched for; never in the base
-    train : what may be learned from; never a query
+    base, queries, train : int64 array, what is searched, what is searched for, and what may be learned from; queries
+        are in neither of the others
     """
 
     base: Rows
@@ -48,9 +48,8 @@ class UnseenSplit:
 
     Attributes
     ----------
-    unseen : queries and base of held-out classes; ``train`` holds none of these
-    seen : queries and base of the other classes; ``train`` is a part of this base
-    held_out : the labels of the held-out classes
+    unseen, seen : Split, of held-out classes and of the others; ``train`` is a part of the base of the others
+    held_out : tuple of labels, of the held-out classes
     """
 
     unseen: Split
@@ -75,26 +74,23 @@ class _Rules:
     radius: int = 2
     empty: int | str = 0
     seed: int = 0
-    n_neighbours: int | None = None
+    n_neighbors: int | None = None
 
     def __post_init__(self) -> None:
         check_ties(self.ties)
         check_empty(self.empty)
-        if self.relevance not in _RELEVANCE:
-            raise ValueError(f"relevance must be one of {', '.join(map(repr, _RELEVANCE))}, got {self.relevance!r}")
-        if (self.n_neighbours is not None) != (self.relevance == "neighbours"):
-            raise ValueError(
-                "n_neighbours must be given with relevance='neighbours' and only with it, got "
-                f"{self.n_neighbours!r} with {self.relevance!r}"
-            )
+        check_choice("relevance", self.relevance, _RELEVANCE)
+        if (self.n_neighbors is not None) != (self.relevance == "neighbors"):
+            got = f"{self.n_neighbors!r} with {self.relevance!r}"
+            raise ValueError(f"n_neighbors must be given with relevance='neighbors' and only with it, got {got}")
         # Plain numbers, so that equal protocols have equal hashes whatever they were written with.
-        self._set("k", tuple(check_whole("k", entry, 1) for entry in np.atleast_1d(np.asarray(self.k)).tolist()))
+        self._set("k", tuple(check_count("k", entry, 1) for entry in np.atleast_1d(np.asarray(self.k)).tolist()))
         if not self.ks:
             raise ValueError("k must hold at least one number of neighbours, got none")
         self._set("empty", "skip" if self.empty == "skip" else 0)
-        for name, least in (("n_queries", 1), ("n_train", 1), ("radius", 0), ("seed", 0), ("n_neighbours", 1)):
-            if getattr(self, name) is not None or name not in ("n_train", "n_neighbours"):
-                self._set(name, check_whole(name, getattr(self, name), least))
+        for name, least in (("n_queries", 1), ("n_train", 1), ("radius", 0), ("seed", 0), ("n_neighbors", 1)):
+            if getattr(self, name) is not None or name not in ("n_train", "n_neighbors"):
+                self._set(name, check_count(name, getattr(self, name), least))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # a frozen dataclass, while it is made
@@ -107,7 +103,9 @@ class _Rules:
     @property
     def hash(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of all fields: equal protocols, equal hash, everywhere."""
-        stated = {"format": FORMAT, "protocol": type(self).__name__, **asdict(self)}
+        fields = {_HASHED_AS.get(name, name): value for name, value in asdict(self).items()}
+        fields["relevance"] = _HASHED_AS.get(self.relevance, self.relevance)
+        stated = {"format": FORMAT, "protocol": type(self).__name__, **fields}
         text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
@@ -121,28 +119,65 @@ class _Rules:
         n_bits: int | None = None,
         n_threads: int = 1,
     ) -> Evaluation:
-        """Measure as the protocol says; the truth is labels, or vectors for relevance "neighbours"."""
-        return evaluate(
-            base_codes,
-            None,
-            query_codes,
-            None,
-            ks=self.ks,
-            radius=self.radius,
-            n_bits=n_bits,
-            n_threads=n_threads,
-            ties=self.ties,
-            empty=self.empty,
-            relevance=self._relevance(base_truth, query_truth),
-            protocol_hash=self.hash,
-        )
+        """Measure as the protocol says.
+
+        Parameters
+        ----------
+        base_codes, query_codes, n_bits, n_threads : as in :func:`evaluate`
+        base_truth, query_truth : array_like, labels, or vectors for relevance "neighbors"
+
+        Returns
+        -------
+        Evaluation, all measures, with the hash of the protocol
+        """
+        how = {"n_bits": n_bits, "n_threads": n_threads, **self._asked}
+        return evaluate(base_codes, None, query_codes, None, relevance=self._relevance(base_truth, query_truth), **how)
+
+    def evaluate_blocks(
+        self,
+        base_blocks: Iterable[tuple[Any, Any]],
+        query_codes: Any,
+        query_truth: Any,
+        *,
+        n_bits: int | None = None,
+        n_threads: int = 1,
+    ) -> Evaluation:
+        """Measure as ``evaluate`` does, with one block of the base at a time in memory.
+
+        Parameters
+        ----------
+        base_blocks : iterable of (codes, labels)
+        query_codes, query_truth, n_bits, n_threads : as in ``evaluate``
+
+        Returns
+        -------
+        Evaluation, all measures, with the hash of the protocol
+        """
+        if self.relevance == "neighbors":
+            raise ValueError("relevance must be of labels for a base in blocks, got 'neighbors', which need all of it")
+        found: Histograms | None = None
+        tally = CodeTally(n_bits)
+        for codes, truth in base_blocks:
+            relevance = self._relevance(truth, query_truth)
+            part = distance_histograms(codes, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
+            found = part if found is None else found + part
+            tally.add(codes)
+        if found is None:
+            raise ValueError("base_blocks must hold codes to be searched, got none")
+        return Evaluation.of(found, tally.statistics(), **self._asked)
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """The measures that the protocol asks for."""
+        rules = {name: getattr(self, name) for name in ("ks", "radius", "ties", "empty")}
+        return {**rules, "protocol_hash": self.hash}
 
     def _relevance(self, base_truth: Any, query_truth: Any) -> Relevance:
         if self.relevance == "labels":
             return by_label(base_truth, query_truth)
         if self.relevance == "shared labels":
             return by_shared_labels(base_truth, query_truth)
-        return by_neighbours(base_truth, query_truth, self.n_neighbours or 0)
+        return by_neighbors(base_truth, query_truth, self.n_neighbors or 0)
 
     def _permuted(self, rows: Rows, stream: int) -> Rows:
         """Rows in a seeded order: the core's permutation, which is fixed for ever, as NumPy's is not."""
@@ -169,14 +204,13 @@ class Protocol(_Rules):
 
     Parameters
     ----------
-    n_queries : number of queries
-    k : numbers of neighbours that are looked at
-    n_train : points to learn from, a random part of the base; None: all of it
-    relevance : "labels" (equal ones), "shared labels", or "neighbours" (the nearest in Euclidean space)
-    ties : "expected", "optimistic" or "pessimistic"
-    radius, empty : of the Hamming ball, and what an empty one counts for precision: 0 or "skip"
-    seed : of the draws
-    n_neighbours : how many are relevant under "neighbours"
+    n_queries : int, number of queries
+    k : int or sequence of int, numbers of neighbours that are looked at
+    n_train : int, optional, points to learn from, a random part of the base; None: all of it
+    relevance : {"labels", "shared labels", "neighbors"}, default "labels", equal ones, a shared one, or nearest vectors
+    ties, radius, empty : as in :func:`evaluate`
+    seed : int, default 0, of the draws
+    n_neighbors : int, optional, how many are relevant under "neighbors"
 
     Examples
     --------
@@ -193,7 +227,11 @@ class Protocol(_Rules):
 
         Parameters
         ----------
-        data : the number of points, or anything that has a length: labels, vectors
+        data : int or sized, the number of points, or anything that has a length: labels, vectors
+
+        Returns
+        -------
+        Split, rows of each
         """
         queries, base = self._cut(self._permuted(np.arange(_size(data)), 0), "points")
         return _split(base, queries, self._train(base))
@@ -203,12 +241,12 @@ class Protocol(_Rules):
 class GivenQueries(_Rules):
     """A protocol whose queries and base were chosen elsewhere; :meth:`of` makes it. The seed has no meaning here.
 
-    Which queries and base they were stands in the hash by their labels: whoever measures other codes on the same items
-    gets the same hash.
+    The hash knows them by their labels: whoever measures other codes on the same items gets the same hash.
 
     Parameters
     ----------
-    truth : SHA-256 of the labels of the base and of the queries, in their order
+    n_queries, k, n_train, relevance, ties, radius, empty, seed, n_neighbors : as in :class:`Protocol`
+    truth : str, default "", SHA-256 of the labels of the base and of the queries, in their order
 
     Examples
     --------
@@ -221,7 +259,18 @@ class GivenQueries(_Rules):
 
     @classmethod
     def of(cls, base_labels: Any, query_labels: Any, k: int | Sequence[int], **rules: Any) -> GivenQueries:
-        """Return the protocol of these labels (one each, or a dense indicator matrix); rules as in Protocol."""
+        """Return the protocol of these labels.
+
+        Parameters
+        ----------
+        base_labels, query_labels : array_like, one label each, or a dense indicator matrix
+        k : int or sequence of int, numbers of neighbours
+        **rules : further parameters of :class:`Protocol`
+
+        Returns
+        -------
+        GivenQueries, the protocol
+        """
         sides = [np.asarray(side) for side in (base_labels, query_labels)]
         plain = [(label_codes(side, "labels") if side.ndim == 1 else side.astype(np.int64)).tolist() for side in sides]
         truth = hashlib.sha256(json.dumps(plain, default=repr).encode("ascii")).hexdigest()
@@ -233,11 +282,12 @@ class UnseenClasses(_Rules):
     """A protocol that shows whether learning carries over: trained on some classes, queried and searched on others.
 
     ``n_queries`` are drawn among the held-out classes, and as many among the seen ones for comparison; each base is
-    the rest of these classes. Other parameters as in :class:`Protocol`.
+    the rest of these classes.
 
     Parameters
     ----------
-    held_out : a number of classes, drawn with the seed, or a list of their labels
+    n_queries, k, n_train, relevance, ties, radius, empty, seed, n_neighbors : as in :class:`Protocol`
+    held_out : int or sequence of labels, default 1, a number of classes, drawn with the seed, or their labels
 
     Examples
     --------
@@ -252,23 +302,31 @@ class UnseenClasses(_Rules):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.held_out, int | np.integer):
-            self._set("held_out", check_whole("held_out", self.held_out, 1))
+            self._set("held_out", check_count("held_out", self.held_out, 1))
         elif isinstance(self.held_out, str | bytes) or len(self.held_out) == 0:
             raise ValueError(f"held_out must be a number or a list of labels, got {self.held_out!r}")
         else:
             self._set("held_out", tuple(np.unique(label_codes(self.held_out, "held_out")).tolist()))
 
     def split(self, labels: Any) -> UnseenSplit:
-        """Draw classes, queries, bases and training points, given one label per point."""
+        """Draw classes, queries, bases and training points.
+
+        Parameters
+        ----------
+        labels : array_like, one label per point
+
+        Returns
+        -------
+        UnseenSplit, rows of each
+        """
         labels = label_codes(labels, "labels")
         held_out = self._classes(np.unique(labels))
         unseen = np.isin(labels, held_out)
         queries, base = self._cut(self._permuted(np.flatnonzero(unseen), 0), "points of held-out classes")
         seen_queries, seen_base = self._cut(self._permuted(np.flatnonzero(~unseen), 1), "points of seen classes")
         train = self._train(seen_base)
-        return UnseenSplit(
-            _split(base, queries, train), _split(seen_base, seen_queries, train), tuple(held_out.tolist())
-        )
+        unseen_rows, seen_rows = _split(base, queries, train), _split(seen_base, seen_queries, train)
+        return UnseenSplit(unseen_rows, seen_rows, tuple(held_out.tolist()))
 
     def _classes(self, classes: NDArray[Any]) -> NDArray[Any]:
         if isinstance(self.held_out, int):

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash.evaluation._labels import indicators, label_codes
-from ilhash.evaluation._neighbours import nearest_rows
-
-__all__ = [
-    "EqualLabels",
-    "Relevance",
-    "RowLists",
-    "SharedLabels",
-    "by_label",
-    "by_neighbours",
-    "by_shared_labels",
-    "relevance_from_labels",
-]
+from ilhash.vectors import nearest_rows
 
 
-class Relevance(Protocol):
+class Relevance(typing.Protocol):
     """Which rows of the base are relevant to each query."""
 
     @property
@@ -37,17 +27,26 @@ class Relevance(Protocol):
         """Number of queries."""
 
     def rows(self, query: int) -> NDArray[Any]:
-        """Return the base rows that are relevant to one query, each once, in any order."""
+        """Return the base rows that are relevant to one query, each once, in any order.
+
+        Parameters
+        ----------
+        query : int, number of the query
+
+        Returns
+        -------
+        int array, rows of the base
+        """
 
 
 @dataclass(frozen=True, eq=False)
-class EqualLabels:
+class EqualLabels(Relevance):
     """Sorted by class, the base has one interval of relevant rows for each query.
 
     Attributes
     ----------
-    order : int64 (n_base,), the base rows sorted by class
-    begin, end : int64 (n_queries,): order[begin[q]:end[q]] are relevant to query q
+    order : int64 array (n_base,), the base rows sorted by class
+    begin, end : int64 array (n_queries,), order[begin[q]:end[q]] are relevant to query q
     """
 
     order: NDArray[np.int64]
@@ -56,27 +55,24 @@ class EqualLabels:
 
     @property
     def n_base(self) -> int:
-        """Number of base items."""
         return len(self.order)
 
     @property
     def n_queries(self) -> int:
-        """Number of queries."""
         return len(self.begin)
 
     def rows(self, query: int) -> NDArray[np.int64]:
-        """Return the base rows with the label of the query."""
         return self.order[self.begin[query] : self.end[query]]
 
 
 @dataclass(frozen=True, eq=False)
-class SharedLabels:
+class SharedLabels(Relevance):
     """Several labels per item; sharing one makes a base item relevant. Rows are found when they are asked for.
 
     Attributes
     ----------
-    members : sparse (n_labels, n_base), the base items that have each label
-    wanted : sparse (n_queries, n_labels), the labels of each query
+    members : sparse array (n_labels, n_base), the base items that have each label
+    wanted : sparse array (n_queries, n_labels), the labels of each query
     """
 
     members: scipy.sparse.csr_array
@@ -84,16 +80,13 @@ class SharedLabels:
 
     @property
     def n_base(self) -> int:
-        """Number of base items."""
         return int(self.members.shape[1])
 
     @property
     def n_queries(self) -> int:
-        """Number of queries."""
         return int(self.wanted.shape[0])
 
     def rows(self, query: int) -> NDArray[np.int64]:
-        """Return the base rows that share a label with the query."""
         shares = np.zeros(self.n_base, np.bool_)
         for label in self.wanted.indices[self.wanted.indptr[query] : self.wanted.indptr[query + 1]]:
             shares[self.members.indices[self.members.indptr[label] : self.members.indptr[label + 1]]] = True
@@ -103,6 +96,12 @@ class SharedLabels:
 @dataclass(frozen=True, eq=False)
 class RowLists:
     """The relevant rows themselves: ``listed[offsets[q]:offsets[q + 1]]`` are those of query q.
+
+    Parameters
+    ----------
+    offsets : int array (n_queries + 1,), where the rows of each query begin
+    listed : int array, rows of the base, of all queries one after the other
+    n_base : int, number of base items
 
     Examples
     --------
@@ -117,21 +116,13 @@ class RowLists:
 
     def __post_init__(self) -> None:
         offsets, listed = self.offsets, self.listed
-        if (
-            offsets.ndim != 1
-            or offsets.dtype.kind not in "iu"
-            or len(offsets) < 1
-            or offsets[0] != 0
-            or offsets[-1] != len(listed)
-            or (np.diff(offsets) < 0).any()
-        ):
+        whole = offsets.ndim == 1 and offsets.dtype.kind in "iu" and len(offsets) > 0
+        if not whole or offsets[0] != 0 or offsets[-1] != len(listed) or (np.diff(offsets) < 0).any():
             raise ValueError(f"offsets must rise from 0 to the {len(listed)} listed rows, got {offsets!r}")
         outside = int(np.count_nonzero((listed < 0) | (listed >= self.n_base))) if len(listed) else 0
         if listed.ndim != 1 or (len(listed) and listed.dtype.kind not in "iu") or outside:
-            raise ValueError(
-                f"listed must be rows between 0 and n_base - 1 = {self.n_base - 1}, got {outside} of {len(listed)} "
-                f"outside, {listed.ndim}-D {listed.dtype}"
-            )
+            got = f"{outside} of {len(listed)} outside, {listed.ndim}-D {listed.dtype}"
+            raise ValueError(f"listed must be rows between 0 and n_base - 1 = {self.n_base - 1}, got {got}")
         twice = sum(len(np.unique(self.rows(query))) < len(self.rows(query)) for query in range(self.n_queries))
         if twice:
             raise ValueError(f"listed must name a row once per query, got repeats for {twice} of {self.n_queries}")
@@ -142,7 +133,16 @@ class RowLists:
         return len(self.offsets) - 1
 
     def rows(self, query: int) -> NDArray[Any]:
-        """Return the listed base rows of the query."""
+        """Return the listed base rows of the query.
+
+        Parameters
+        ----------
+        query : int, number of the query
+
+        Returns
+        -------
+        int array, rows of the base
+        """
         return self.listed[self.offsets[query] : self.offsets[query + 1]]
 
 
@@ -151,6 +151,14 @@ def by_label(base_labels: Any, query_labels: Any) -> EqualLabels:
 
     Every value is a label, -1 too. NaN, None and fractions are refused: they are equal to nothing or by accident.
 
+    Parameters
+    ----------
+    base_labels, query_labels : array_like (n,) and (n_queries,), one label per item
+
+    Returns
+    -------
+    EqualLabels, what is relevant to which query
+
     Examples
     --------
     >>> by_label(["cat", "dog", "cat"], ["cat", "cow"]).rows(0)
@@ -158,9 +166,8 @@ def by_label(base_labels: Any, query_labels: Any) -> EqualLabels:
     """
     base, queries = label_codes(base_labels, "base_labels"), label_codes(query_labels, "query_labels")
     if base.dtype.kind != queries.dtype.kind and len(base) and len(queries):
-        raise ValueError(
-            f"query_labels must be of the kind of base_labels, got {queries.dtype} for {base.dtype}: none are equal"
-        )
+        got = f"{queries.dtype} for {base.dtype}: none are equal"
+        raise ValueError(f"query_labels must be of the kind of base_labels, got {got}")
     order = np.argsort(base, kind="stable")
     ranked = base[order]
     begin, end = (np.searchsorted(ranked, queries, side=side) for side in ("left", "right"))
@@ -172,8 +179,11 @@ def by_shared_labels(base_labels: Any, query_labels: Any) -> SharedLabels:
 
     Parameters
     ----------
-    base_labels, query_labels : both indicator matrices of 0 and 1 with the same columns (dense or sparse), or both
-        sequences of sets
+    base_labels, query_labels : array_like, both matrices of 0 and 1, dense or sparse, or both sequences of sets
+
+    Returns
+    -------
+    SharedLabels, what is relevant to which query
 
     Examples
     --------
@@ -184,24 +194,27 @@ def by_shared_labels(base_labels: Any, query_labels: Any) -> SharedLabels:
     return SharedLabels(scipy.sparse.csr_array(base.T), queries)
 
 
-def by_neighbours(base_vectors: Any, query_vectors: Any, n_neighbours: int) -> RowLists:
+def by_neighbors(base_vectors: Any, query_vectors: Any, n_neighbors: int) -> RowLists:
     """Take the K nearest base vectors in Euclidean space as relevant, of equally distant ones those of lower rows.
 
-    Distances are sums of squared differences in float64. They are compared in blocks, by matrix products whose rounding
-    is bounded; only what lies within the bound of the K-th distance is computed anew, by differences.
+    Distances are sums of squared differences in float64.
 
     Parameters
     ----------
-    base_vectors, query_vectors : (n, D) and (n_queries, D); may be memory maps
-    n_neighbours : K, the size of the true neighbourhood (10,000 in appendix C of the paper)
+    base_vectors, query_vectors : array (n, D) and (n_queries, D), may be memory maps
+    n_neighbors : int, k, the size of the true neighbourhood (10,000 in appendix C of the paper)
+
+    Returns
+    -------
+    RowLists, what is relevant to which query
 
     Examples
     --------
-    >>> by_neighbours([[0.0], [1.0], [5.0], [1.0]], [[0.9]], 2).rows(0)
+    >>> by_neighbors([[0.0], [1.0], [5.0], [1.0]], [[0.9]], 2).rows(0)
     array([1, 3], dtype=int32)
     """
-    rows, n_base = nearest_rows(base_vectors, query_vectors, n_neighbours)
-    return RowLists(np.arange(0, rows.size + 1, rows.shape[1]), rows.ravel(), n_base)
+    rows = nearest_rows(base_vectors, query_vectors, n_neighbors)
+    return RowLists(np.arange(0, rows.size + 1, rows.shape[1]), rows.ravel(), len(base_vectors))
 
 
 def relevance_from_labels(base_labels: Any, query_labels: Any) -> EqualLabels | SharedLabels:

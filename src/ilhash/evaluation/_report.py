@@ -14,8 +14,6 @@ from ilhash.evaluation._histograms import distance_histograms
 from ilhash.evaluation._measures import TIES, Histograms, Ties, check_empty, check_ties, mean_defined
 from ilhash.evaluation._relevance import Relevance, relevance_from_labels
 
-__all__ = ["Evaluation", "Scores", "WithinRadius", "evaluate"]
-
 
 @dataclass(frozen=True)
 class WithinRadius:
@@ -23,11 +21,11 @@ class WithinRadius:
 
     Attributes
     ----------
-    radius : the largest distance that is still a result
-    precision : mean over queries, an empty result counted as ``empty`` says (NaN if all were skipped)
-    recall : mean over the queries that have a relevant item (NaN if none has)
-    empty_share : share of the queries whose result is empty
-    empty : 0, or "skip"
+    radius : int, the largest distance that is still a result
+    precision : float, mean over queries, an empty result counted as ``empty`` says (NaN if all were skipped)
+    recall : float, mean over the queries that have a relevant item (NaN if none has)
+    empty_share : float, share of the queries whose result is empty
+    empty : {0, "skip"}, what an empty result counted
     """
 
     radius: int
@@ -38,16 +36,21 @@ class WithinRadius:
 
     @classmethod
     def of(cls, found: Histograms, radius: int, empty: int | str) -> WithinRadius:
-        """Measure one radius."""
+        """Measure one radius.
+
+        Parameters
+        ----------
+        found, radius, empty : Histograms of the queries, int and {0, "skip"}, as in :func:`within_radius`
+
+        Returns
+        -------
+        WithinRadius, means over the queries
+        """
         if np.ndim(radius):
             raise ValueError(f"radius must be one number here, got {radius!r}")
-        return cls(
-            radius=radius,
-            precision=float(mean_defined(found.precision_within(radius, empty))[0]),
-            recall=float(mean_defined(found.recall_within(radius))[0]),
-            empty_share=float(found.empty_within(radius).mean()),
-            empty=empty,
-        )
+        precision = float(mean_defined(found.precision_within(radius, empty))[0])
+        recall = float(mean_defined(found.recall_within(radius))[0])
+        return cls(radius, precision, recall, float(found.empty_within(radius).mean()), empty)
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class Scores:
 
     Attributes
     ----------
-    precision, recall, map_at : value by k
-    map : mean average precision of the whole ranking
+    precision, recall, map_at : dict of int to float, value by k
+    map : float, mean average precision of the whole ranking
     """
 
     precision: dict[int, float]
@@ -67,15 +70,20 @@ class Scores:
 
     @classmethod
     def of(cls, found: Histograms, ks: Sequence[int], ties: Ties) -> Scores:
-        """Measure at every k."""
-        precision = mean_defined(found.precision_at_k(ks, ties)).tolist()
-        recall = mean_defined(found.recall_at_k(ks, ties)).tolist()
-        return cls(
-            precision=dict(zip(ks, precision, strict=True)),
-            recall=dict(zip(ks, recall, strict=True)),
-            map_at={k: float(mean_defined(found.average_precision(k, ties))) for k in ks},
-            map=float(mean_defined(found.average_precision(None, ties))),
-        )
+        """Measure at every k.
+
+        Parameters
+        ----------
+        found, ks, ties : Histograms of the queries, sequence of int and str, as in :func:`precision_at_k`
+
+        Returns
+        -------
+        Scores, means over the queries
+        """
+        precision = dict(zip(ks, mean_defined(found.precision_at_k(ks, ties)).tolist(), strict=True))
+        recall = dict(zip(ks, mean_defined(found.recall_at_k(ks, ties)).tolist(), strict=True))
+        map_at = {k: float(mean_defined(found.average_precision(k, ties))) for k in ks}
+        return cls(precision, recall, map_at, float(mean_defined(found.average_precision(None, ties))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +92,13 @@ class Evaluation:
 
     Attributes
     ----------
-    n_base, n_queries, n_bits : sizes
-    n_without_relevant : queries without any relevant base item: out of recall and mAP, precision 0
-    expected, pessimistic, optimistic : scores under each rule for ties
-    ties : the rule whose scores ``precision``, ``recall``, ``map`` and ``map_at`` are
-    within : precision and recall within a radius, and the share of empty results
-    codes : statistics of the base codes
-    protocol_hash : which protocol this was measured under, if one was stated
+    n_base, n_queries, n_bits : int, sizes
+    n_without_relevant : int, queries without any relevant base item: out of recall and mAP, precision 0
+    expected, pessimistic, optimistic : Scores, under each rule for ties
+    ties : str, the rule whose scores ``precision``, ``recall``, ``map`` and ``map_at`` are
+    within, codes : WithinRadius, means within a radius, and CodeStatistics, of the base
+    histograms : Histograms, what all of this was computed from; not in ``to_dict()``
+    protocol_hash : str, which protocol this was measured under, if one was stated
     """
 
     n_base: int
@@ -103,13 +111,50 @@ class Evaluation:
     ties: Ties
     within: WithinRadius
     codes: CodeStatistics
+    histograms: Histograms
     protocol_hash: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        found: Histograms,
+        codes: CodeStatistics,
+        *,
+        ks: int | Sequence[int],
+        radius: int,
+        ties: Ties,
+        empty: int | str,
+        protocol_hash: str | None,
+    ) -> Evaluation:
+        """Compute every measure from the histograms of distances.
+
+        Parameters
+        ----------
+        found, codes : Histograms of the queries and CodeStatistics of the base
+        ks, radius, ties, empty, protocol_hash : as in :func:`evaluate`
+
+        Returns
+        -------
+        Evaluation
+        """
+        chosen = np.atleast_1d(np.asarray(ks)).tolist()
+        return cls(
+            n_base=found.n_base,
+            n_queries=found.n_queries,
+            n_bits=found.n_bits,
+            n_without_relevant=int(np.count_nonzero(found.n_relevant == 0)),
+            **{rule: Scores.of(found, chosen, rule) for rule in TIES},
+            ties=ties,
+            within=WithinRadius.of(found, radius, empty),
+            codes=codes,
+            histograms=found,
+            protocol_hash=protocol_hash,
+        )
 
     @property
     def scores(self) -> Scores:
         """Scores under the rule ``ties``."""
-        scores: Scores = getattr(self, self.ties)
-        return scores
+        return {"expected": self.expected, "pessimistic": self.pessimistic, "optimistic": self.optimistic}[self.ties]
 
     @property
     def precision(self) -> dict[int, float]:
@@ -132,28 +177,32 @@ class Evaluation:
         return self.scores.map_at
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, lists and dictionaries, for JSON; what is undefined is None."""
+        """Return plain numbers, lists and dictionaries, for JSON; what is undefined is None.
+
+        Returns
+        -------
+        dict, all attributes
+        """
         parts = {name: vars(getattr(self, name)) for name in (*TIES, "within")}
         plain: dict[str, Any] = _plain({**vars(self), **parts, "codes": self.codes.to_dict()})
-        return plain
+        return {name: value for name, value in plain.items() if name != "histograms"}
 
     def __str__(self) -> str:
         skipped = "left out of" if self.within.empty == "skip" else "0 in"
         stated = self.protocol_hash or "not stated"
         balance, entropy = self.codes.bit_balance, self.codes.bit_entropy
-        return "\n".join(
-            [
-                f"{self.n_queries:,} queries, {self.n_base:,} base items, {self.n_bits} bits; protocol {stated}",
-                f"{'':<16}{self.ties:<13}[pessimistic, optimistic]",
-                *self._rows(),
-                f"within radius {self.within.radius}: precision {self.within.precision:.4f}, recall "
-                f"{self.within.recall:.4f}, empty {self.within.empty_share:.1%} ({skipped} precision)",
-                f"queries without a relevant item: {self.n_without_relevant:,} (left out of recall and mAP)",
-                f"codes: {self.codes.n_distinct:,} distinct, the 10 commonest cover {self.codes.top10_share:.1%}, "
-                f"entropy {self.codes.code_entropy:.2f} bits",
-                f"bits: share of ones {balance.min():.3f} to {balance.max():.3f}, mean entropy {entropy.mean():.3f}",
-            ]
-        )
+        lines = [
+            f"{self.n_queries:,} queries, {self.n_base:,} base items, {self.n_bits} bits; protocol {stated}",
+            f"{'':<16}{self.ties:<13}[pessimistic, optimistic]",
+            *self._rows(),
+            f"within radius {self.within.radius}: precision {self.within.precision:.4f}, recall "
+            f"{self.within.recall:.4f}, empty {self.within.empty_share:.1%} ({skipped} precision)",
+            f"queries without a relevant item: {self.n_without_relevant:,} (left out of recall and mAP)",
+            f"codes: {self.codes.n_distinct:,} distinct, the 10 commonest cover {self.codes.top10_share:.1%}, "
+            f"entropy {self.codes.code_entropy:.2f} bits",
+            f"bits: share of ones {balance.min():.3f} to {balance.max():.3f}, mean entropy {entropy.mean():.3f}",
+        ]
+        return "\n".join(lines)
 
     def _rows(self) -> list[str]:
         def row(name: str, values: list[float]) -> str:
@@ -191,17 +240,20 @@ def evaluate(
 
     Parameters
     ----------
-    base_codes, query_codes : packed codes, uint8 (n, ceil(n_bits / 8)) and (n_queries, ceil(n_bits / 8))
-    base_labels, query_labels : one label each, equal ones being relevant; or several each (an indicator matrix, dense
-        or sparse, or a sequence of sets), a shared one being enough; None with ``relevance``
-    ks : numbers of neighbours for precision, recall and mAP at k
-    radius : of the Hamming ball
-    n_bits : bits of a code; None: all bits of every byte
-    n_threads : threads that share the queries
-    ties : the rule whose scores are the headline; the others stand beside it
-    empty : what an empty ball counts for precision: 0, or "skip" to leave it out
-    relevance : instead of labels, such as :func:`by_neighbours`
-    protocol_hash : the hash of the protocol that chose all this; :meth:`Protocol.evaluate` fills it in
+    base_codes, query_codes : uint8 array (n, ceil(n_bits / 8)) and (n_queries, ceil(n_bits / 8)), packed codes
+    base_labels, query_labels : array_like, as in :func:`precision_at_k`; None with ``relevance``
+    ks : int or sequence of int, default (10, 100), numbers of neighbours for precision, recall and mAP at k
+    radius : int, default 2, of the Hamming ball
+    n_bits : int, optional, bits of a code; None: all bits of every byte
+    n_threads : int, default 1, threads that share the queries
+    ties : {"expected", "optimistic", "pessimistic"}, default "expected", the rule of the headline; others beside it
+    empty : {0, "skip"}, default 0, what an empty ball counts for precision: 0, or "skip" to leave it out
+    relevance : Relevance, optional, instead of labels, such as :func:`by_neighbors`
+    protocol_hash : str, optional, the hash of the protocol that chose all this; :meth:`Protocol.evaluate` fills it in
+
+    Returns
+    -------
+    Evaluation, all measures
 
     Examples
     --------
@@ -220,17 +272,5 @@ def evaluate(
     if len(base) == 0:
         raise ValueError("base_codes must have rows to be searched, got none")
     found = distance_histograms(base, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
-    chosen = np.atleast_1d(np.asarray(ks)).tolist()
-    return Evaluation(
-        n_base=found.n_base,
-        n_queries=found.n_queries,
-        n_bits=found.n_bits,
-        n_without_relevant=int(np.count_nonzero(found.n_relevant == 0)),
-        expected=Scores.of(found, chosen, "expected"),
-        pessimistic=Scores.of(found, chosen, "pessimistic"),
-        optimistic=Scores.of(found, chosen, "optimistic"),
-        ties=ties,
-        within=WithinRadius.of(found, radius, empty),
-        codes=code_statistics(base, n_bits),
-        protocol_hash=protocol_hash,
-    )
+    statistics = code_statistics(base, n_bits)
+    return Evaluation.of(found, statistics, ks=ks, radius=radius, ties=ties, empty=empty, protocol_hash=protocol_hash)

@@ -12,8 +12,6 @@ from ilhash.evaluation._measures import Curves, Histograms, Ties, Whole, check_t
 from ilhash.evaluation._relevance import relevance_from_labels
 from ilhash.evaluation._report import WithinRadius
 
-__all__ = ["mean_average_precision", "precision_at_k", "precision_recall_curve", "recall_at_k", "within_radius"]
-
 
 def precision_at_k(
     base_codes: Any,
@@ -23,6 +21,7 @@ def precision_at_k(
     k: Whole = 100,
     *,
     ties: Ties = "expected",
+    n_bits: int | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
     """Return the tie-aware expected precision among the k nearest codes, mean over queries, one value per k.
@@ -32,12 +31,17 @@ def precision_at_k(
 
     Parameters
     ----------
-    base_codes, query_codes : packed codes, uint8 (n, ceil(b / 8)) and (n_queries, ceil(b / 8))
-    base_labels, query_labels : one label each, equal ones being relevant; or several each (an indicator matrix, dense
-        or sparse, or a sequence of sets), a shared one being enough
-    k : one or several numbers of neighbours, at most n
-    ties : "expected", or the bounds "optimistic" and "pessimistic": the best and the worst order of the ties
-    n_threads : threads that share the queries
+    base_codes, query_codes : uint8 array (n, ceil(b / 8)) and (n_queries, ceil(b / 8)), packed codes
+    base_labels, query_labels : array_like, one label each, equal ones being relevant; or several each (an indicator
+        matrix, dense or sparse, or a sequence of sets), a shared one being enough
+    k : int or sequence of int, default 100, numbers of neighbours, at most n
+    ties : {"expected", "optimistic", "pessimistic"}, default "expected", mean of all orders of ties, or best or worst
+    n_bits : int, optional, bits of a code, b, by which width and padding are checked; None: all bits of every byte
+    n_threads : int, default 1, threads that share the queries
+
+    Returns
+    -------
+    float64 array (number of k,), the mean over all queries
 
     Examples
     --------
@@ -45,8 +49,7 @@ def precision_at_k(
     >>> precision_at_k(base, [7, 7, 8], queries, [7], k=[1, 2, 3])
     array([1.        , 0.75      , 0.66666667])
     """
-    check_ties(ties)
-    found = _histograms(base_codes, base_labels, query_codes, query_labels, n_threads)
+    found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
     return mean_defined(found.precision_at_k(k, ties))
 
 
@@ -58,11 +61,18 @@ def recall_at_k(
     k: Whole = 100,
     *,
     ties: Ties = "expected",
+    n_bits: int | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
-    """Return the tie-aware recall of the k nearest codes, one value per k; parameters as in :func:`precision_at_k`.
+    """Return the tie-aware recall of the k nearest codes, one value per k.
 
-    It is the mean over the queries that have a relevant base item, NaN if none has; :func:`evaluate` counts the others.
+    Parameters
+    ----------
+    base_codes, base_labels, query_codes, query_labels, k, ties, n_bits, n_threads : as in :func:`precision_at_k`
+
+    Returns
+    -------
+    float64 array (number of k,), the mean over the queries that have a relevant base item, NaN if none has
 
     Examples
     --------
@@ -70,8 +80,7 @@ def recall_at_k(
     >>> recall_at_k(base, [7, 7, 8], queries, [7], k=[1, 2, 3])
     array([0.5 , 0.75, 1.  ])
     """
-    check_ties(ties)
-    found = _histograms(base_codes, base_labels, query_codes, query_labels, n_threads)
+    found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
     return mean_defined(found.recall_at_k(k, ties))
 
 
@@ -83,12 +92,21 @@ def mean_average_precision(
     k: int | None = None,
     *,
     ties: Ties = "expected",
+    n_bits: int | None = None,
     n_threads: int = 1,
 ) -> float:
     """Return the tie-aware mean average precision (mAP), of the whole ranking or at k.
 
-    Average precision is divided by the number of relevant items, at k by min(k, relevant items). The mean is over the
-    queries that have a relevant base item (NaN if none has). Parameters as in :func:`precision_at_k`.
+    The mean of :meth:`Histograms.average_precision` over the queries that have a relevant base item.
+
+    Parameters
+    ----------
+    base_codes, base_labels, query_codes, query_labels, ties, n_bits, n_threads : as in :func:`precision_at_k`
+    k : int, optional, where the ranking ends; by default at its end
+
+    Returns
+    -------
+    float, NaN if no query has a relevant item
 
     Examples
     --------
@@ -96,8 +114,7 @@ def mean_average_precision(
     >>> round(mean_average_precision(base, [7, 7, 8], queries, [7]), 4)  # 1 and the mean of 1 and 5/6
     0.9167
     """
-    check_ties(ties)
-    found = _histograms(base_codes, base_labels, query_codes, query_labels, n_threads)
+    found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
     return float(mean_defined(found.average_precision(k, ties)))
 
 
@@ -108,12 +125,21 @@ def precision_recall_curve(
     query_labels: Any,
     *,
     ties: Ties = "expected",
+    n_bits: int | None = None,
     n_threads: int = 1,
 ) -> Curves:
     """Return mean precision and recall of the k nearest codes for every k from 1 to the size of the base.
 
     This is the paper's curve: one point (recall, precision) for each k. The curve by radius instead comes from
     :meth:`Histograms.precision_within` and :meth:`Histograms.recall_within`.
+
+    Parameters
+    ----------
+    base_codes, base_labels, query_codes, query_labels, ties, n_bits, n_threads : as in :func:`precision_at_k`
+
+    Returns
+    -------
+    Curves, ``precision`` and ``recall``, one value for each k
 
     Examples
     --------
@@ -122,8 +148,8 @@ def precision_recall_curve(
     >>> curve.recall, curve.precision
     (array([0.5 , 0.75, 1.  ]), array([1.        , 0.75      , 0.66666667]))
     """
-    check_ties(ties)
-    return _histograms(base_codes, base_labels, query_codes, query_labels, n_threads).curves(ties)
+    found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
+    return found.curves(ties)
 
 
 def within_radius(
@@ -134,14 +160,20 @@ def within_radius(
     radius: int = 2,
     *,
     empty: int | str = 0,
+    n_bits: int | None = None,
     n_threads: int = 1,
 ) -> WithinRadius:
     """Return mean precision and recall of the codes within a Hamming radius, and the share of empty results.
 
     Parameters
     ----------
-    radius : the largest distance that is still a result
-    empty : what a query without any result counts for precision: 0, or "skip" to leave it out of the mean
+    base_codes, base_labels, query_codes, query_labels, n_bits, n_threads : as in :func:`precision_at_k`
+    radius : int, default 2, the largest distance that is still a result
+    empty : {0, "skip"}, default 0, what a query without any result counts for precision; "skip" leaves it out
+
+    Returns
+    -------
+    WithinRadius, means over the queries
 
     Examples
     --------
@@ -149,10 +181,13 @@ def within_radius(
     >>> within_radius(base, [7, 7, 8], queries, [7, 8], radius=1)
     WithinRadius(radius=1, precision=0.333..., recall=0.5, empty_share=0.5, empty=0)
     """
-    found = _histograms(base_codes, base_labels, query_codes, query_labels, n_threads)
+    relevance = relevance_from_labels(base_labels, query_labels)
+    found = distance_histograms(base_codes, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
     return WithinRadius.of(found, radius, empty)
 
 
-def _histograms(base_codes: Any, base_labels: Any, query_codes: Any, query_labels: Any, n_threads: int) -> Histograms:
-    relevance = relevance_from_labels(base_labels, query_labels)
-    return distance_histograms(base_codes, query_codes, relevance, n_threads=n_threads)
+def _histograms(
+    base_codes: Any, base_labels: Any, query_codes: Any, query_labels: Any, ties: Ties, **options: Any
+) -> Histograms:
+    check_ties(ties)  # before the work
+    return distance_histograms(base_codes, query_codes, relevance_from_labels(base_labels, query_labels), **options)

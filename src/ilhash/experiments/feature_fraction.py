@@ -2,85 +2,63 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.experiments._build import ilh, over_seeds, settings_of
-from ilhash.experiments._cells import Cell
-from ilhash.experiments._experiment import Experiment
-from ilhash.experiments._scales import Scale
-from ilhash.experiments._store import Results
-from ilhash.experiments._style import INK, Picture, band, colour, figures, label_ends, new_figure
+from ilhash.experiments.engine import Cell, Results, Scale, ilh, over_seeds, settings_of
+from ilhash.experiments.report.drawing import INK, Lines, Picture, colour, figures, new_figure
 
-__all__ = [
-    "EXPERIMENT",
-    "LETTERS",
-    "best_fraction",
-    "draw_fractions",
-    "encoding_seconds",
-    "fraction_cells",
-    "fractions_of",
-    "precision_over",
-]
-
-PARTS = ("images", "digits")
+TITLE = "How many features each bit should see"
+SHOWS = "precision and encoding time against d/D for ILHf and ILHitf (figure 2, panels 1 and 2)"
+DATASETS = ("images", "digits")
 LETTERS = {"ILHf": "f", "ILHitf": "itf"}
 
 
-def fraction_cells(scale: Scale, part: str, name: str, fraction: float) -> list[Cell]:
+def _with_share(scale: Scale, dataset: str, name: str, share: float) -> list[Cell]:
     """Return the models whose bits see this share of the features, over seeds."""
-    return [ilh(scale, part, seed, LETTERS[name], n_features=fraction) for seed in scale.seeds_of(part)]
+    return [ilh(scale, dataset, seed, LETTERS[name], n_features=share) for seed in scale.seeds_of(dataset)]
 
 
-def fractions_of(scale: Scale, part: str) -> tuple[float, ...]:
+def fraction_cells(scale: Scale, dataset: str) -> list[Cell]:
+    """Return the models of all shares on a dataset."""
+    pairs = [(name, share) for name in LETTERS for share in fractions_of(scale, dataset)]
+    return [cell for pair in pairs for cell in _with_share(scale, dataset, *pair)]
+
+
+def fractions_of(scale: Scale, dataset: str) -> list[float]:
     """Return the shares that are tried on a dataset: every other one where a model takes longest."""
-    return scale.fractions if part == "images" else tuple(f for f in scale.fractions if f not in (0.05, 0.4, 0.6, 0.9))
+    return [share for share in scale.fractions if dataset == "images" or share not in (0.05, 0.4, 0.6, 0.9)]
 
 
 def encoding(scale: Scale) -> Cell:
     """Return the cell that times encoding with every share of the features."""
-    params = {
-        "data": "images",
-        "settings": settings_of(scale, "f"),
-        "bits": scale.bits[-1],
-        "fractions": list(scale.fractions),
-        "rounds": 15,
-    }
+    params: dict[str, Any] = {"data": "images", "settings": settings_of(scale, "f"), "bits": scale.bits[-1]}
+    params |= {"fractions": list(scale.fractions), "rounds": 15}
     return Cell("encoding_time", params, 0, cost=5.0 * len(scale.fractions) * scale.n_train / 5_000, alone=True)
 
 
-def _cells(scale: Scale) -> list[Cell]:
-    found = []
-    for part in PARTS:
-        for name in LETTERS:
-            for fraction in fractions_of(scale, part):
-                found += fraction_cells(scale, part, name, fraction)
-    return [*found, encoding(scale)]
+def cells(scale: Scale) -> list[Cell]:
+    """Return the models of all shares, and the time that they take."""
+    return [cell for dataset in DATASETS for cell in fraction_cells(scale, dataset)] + [encoding(scale)]
 
 
-def precision_over(results: Results, part: str, name: str, bits: int) -> NDArray[np.float64]:
+def precision_over(results: Results, dataset: str, name: str, bits: int) -> NDArray[np.float64]:
     """Return precision (seeds, shares)."""
     scale = results.scale
-    columns = [
-        over_seeds(results, fraction_cells(scale, part, name, fraction), bits, scale.data(part).k)
-        for fraction in fractions_of(scale, part)
-    ]
-    return np.array(columns).T
+    models = [_with_share(scale, dataset, name, share) for share in fractions_of(scale, dataset)]
+    return np.array([over_seeds(results, one, bits, scale.data(dataset).k) for one in models]).T
 
 
-def draw_fractions(results: Results, panel: Any, part: str, name: str) -> None:
-    """Draw precision over the share of features, one line for each number of bits."""
-    scale, ends = results.scale, []
-    for place, bits in enumerate(scale.bits):
-        strength = 0.4 + 0.6 * (place + 1) / len(scale.bits)
-        values = precision_over(results, part, name, bits)
-        end = band(panel, fractions_of(scale, part), values, name, alpha=strength, marker="o", ms=3)
-        ends.append((f"b={bits}", end, colour(name)))
-    panel.set(xlabel="share of the features, d/D", title=f"{name}, {scale.data(part).title}", xlim=(0, 1.02))
-    panel.set_ylabel(f"precision@{scale.data(part).k:,}")
-    panel.ends = ends
+def draw_fractions(results: Results, panel: Any, dataset: str, name: str) -> Lines:
+    """Draw precision over the share of features, one line for each number of bits; they are still to be labelled."""
+    scale, lines = results.scale, Lines(panel)
+    lines.by_bits(scale.bits, fractions_of(scale, dataset), partial(precision_over, results, dataset, name), name)
+    panel.set(xlabel="share of the features, d/D", title=f"{name}, {scale.data(dataset).title}", xlim=(0, 1.02))
+    panel.set_ylabel(f"precision@{scale.data(dataset).k:,}")
+    return lines
 
 
 def encoding_seconds(results: Results) -> dict[str, NDArray[np.float64]]:
@@ -104,31 +82,30 @@ def _time_panels(results: Results, batch_panel: Any, lone_panel: Any) -> float:
     return float(seconds["lone"][-1])
 
 
-def best_fraction(results: Results, part: str, name: str, bits: int) -> tuple[float, float]:
+def best_fraction(results: Results, dataset: str, name: str, bits: int) -> tuple[float, float]:
     """Return the share of features with the highest precision, mean over seeds, and that precision."""
-    course = precision_over(results, part, name, bits).mean(axis=0)
+    course = precision_over(results, dataset, name, bits).mean(axis=0)
     if np.isnan(course).any():
         return float("nan"), float("nan")
-    return fractions_of(results.scale, part)[int(np.argmax(course))], float(course.max())
+    return fractions_of(results.scale, dataset)[int(np.argmax(course))], float(course.max())
 
 
-def _pictures(results: Results) -> list[Picture]:
+def pictures(results: Results) -> list[Picture]:
+    """Draw a row of panels for each dataset, and the times in the last column."""
     scale = results.scale
-    figure, axes = new_figure(11.5, 6.6, len(PARTS), 3)
-    for row, part in enumerate(PARTS):
-        for column, name in enumerate(LETTERS):
-            draw_fractions(results, axes[row, column], part, name)
-        low = min(axes[row, column].get_ylim()[0] for column in range(2))
-        high = max(axes[row, column].get_ylim()[1] for column in range(2))
-        for column in range(2):
-            axes[row, column].set_ylim(low, high)
-            label_ends(axes[row, column], axes[row, column].ends)
+    figure, axes = new_figure(11.5, 6.6, len(DATASETS), 3)
+    for row, dataset in zip(axes, DATASETS, strict=True):
+        both = [draw_fractions(results, panel, dataset, name) for panel, name in zip(row[:2], LETTERS, strict=True)]
+        limits = [lines.panel.get_ylim() for lines in both]
+        for lines in both:
+            lines.panel.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+            lines.label()
     lone = _time_panels(results, axes[0, 2], axes[1, 2])
     bits = scale.bits[-1]
     best = "; ".join(
-        f"{scale.data(part).title} "
-        + ", ".join(f"{figures(best_fraction(results, part, name, bits)[0])} for {name}" for name in LETTERS)
-        for part in PARTS
+        f"{scale.data(dataset).title} "
+        + ", ".join(f"{figures(best_fraction(results, dataset, name, bits)[0])} for {name}" for name in LETTERS)
+        for dataset in DATASETS
     )
     caption = (
         "Left and middle: precision against d/D; bands are one standard deviation over training sets. Best d/D with "
@@ -141,13 +118,3 @@ def _pictures(results: Results) -> list[Picture]:
         "diversity is already there; at d = D ILHf is like ILHi. (Query time is d/D by counting operations.)"
     )
     return [Picture("Feature subsets", figure, caption, paper)]
-
-
-EXPERIMENT = Experiment(
-    name="feature-fraction",
-    title="How many features each bit should see",
-    shows="precision and encoding time against d/D for ILHf and ILHitf (figure 2, panels 1 and 2)",
-    parts=PARTS,
-    cells=_cells,
-    pictures=_pictures,
-)

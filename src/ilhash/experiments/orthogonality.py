@@ -9,33 +9,30 @@ from numpy.typing import NDArray
 
 from ilhash.evaluation import compare_with_random
 from ilhash.evaluation import orthogonality as measure
-from ilhash.experiments._build import ilh, settings_of
-from ilhash.experiments._cells import Cell, Outcome
-from ilhash.experiments._experiment import Experiment
-from ilhash.experiments._scales import Scale
-from ilhash.experiments._store import Results
-from ilhash.experiments._style import FAINT, INK, Picture, new_figure, number
+from ilhash.experiments.engine import Cell, Outcome, Results, Scale, ilh, settings_of
+from ilhash.experiments.report.drawing import FAINT, INK, Picture, new_figure, number
 
-__all__ = ["EXPERIMENT", "dot_products", "draw", "measures"]
-
-PARTS = ("images", "digits")
+TITLE = "Are the codes orthogonal?"
+SHOWS = "dot products between bits and between weights, with a random control (figure 3)"
+DATASETS = ("images", "digits")
 KINDS = {"codes": "codes $C_Z$", "weights": "weights $C_W$"}
 
 
-def dot_products(scale: Scale, part: str) -> Cell:
+def dot_products(scale: Scale, dataset: str) -> Cell:
     """Return the cell of both matrices for the longest model that is compared."""
     bits = scale.compared_bits[-1]
-    params = {"data": part, "method": "ILH", "settings": settings_of(scale), "bits": bits}
-    return Cell("orthogonality", params, 0, cost=ilh(scale, part, 0).cost * 0.8)
+    params = {"data": dataset, "method": "ILH", "settings": settings_of(scale), "bits": bits}
+    return Cell("orthogonality", params, 0, cost=ilh(scale, dataset, 0).cost * 0.8)
 
 
-def _cells(scale: Scale) -> list[Cell]:
-    return [dot_products(scale, part) for part in PARTS]
+def cells(scale: Scale) -> list[Cell]:
+    """Return both matrices on both datasets."""
+    return [dot_products(scale, dataset) for dataset in DATASETS]
 
 
-def measures(results: Results, part: str, kind: str) -> list[float]:
+def measures(results: Results, dataset: str, kind: str) -> list[float]:
     """Return the paper's measure at each compared number of bits; empty where it was not computed."""
-    outcome = results.read(dot_products(results.scale, part))
+    outcome = results.read(dot_products(results.scale, dataset))
     if outcome is None:
         return []
     table = outcome.arrays[kind]
@@ -53,7 +50,7 @@ def _ones(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def draw(results: Results, part: str, outcome: Outcome) -> Any:
+def draw(results: Results, dataset: str, outcome: Outcome) -> Any:
     """Draw the matrices at every number of bits, and histograms of their entries with the random control."""
     scale = results.scale
     figure, axes = new_figure(11.5, 4.8, 2, len(scale.compared_bits) + 1)
@@ -91,14 +88,15 @@ def _histogram(panel: Any, table: NDArray[np.float64], size: int, kind: str, all
     panel.set(xlabel=f"entries of {KINDS[kind]}", xlim=(-1, 1))
 
 
-def _pictures(results: Results) -> list[Picture]:
+def pictures(results: Results) -> list[Picture]:
+    """Draw a figure for each dataset."""
     found = []
-    for part in PARTS:
-        outcome = results.read(dot_products(results.scale, part))
+    for dataset in DATASETS:
+        outcome = results.read(dot_products(results.scale, dataset))
         if outcome is None:
             continue
-        title = results.scale.data(part).title
-        codes, weights = measures(results, part, "codes"), measures(results, part, "weights")
+        title = results.scale.data(dataset).title
+        codes, weights = measures(results, dataset, "codes"), measures(results, dataset, "weights")
         caption = (
             f"ILHt on {title}: normalised dot products between bits, of their values on "
             f"{outcome.numbers['n_points']:,} points and of their weights. The measure is the mean square off the "
@@ -111,15 +109,5 @@ def _pictures(results: Results) -> list[Picture]:
             "Dot products are widely spread, far from those of random vectors, which are nearly orthogonal; the "
             "weights have some tendency to orthogonality as b grows: orthogonality is not needed."
         )
-        found.append(Picture(f"Orthogonality on {title}", draw(results, part, outcome), caption, paper))
+        found.append(Picture(f"Orthogonality on {title}", draw(results, dataset, outcome), caption, paper))
     return found
-
-
-EXPERIMENT = Experiment(
-    name="orthogonality",
-    title="Are the codes orthogonal?",
-    shows="dot products between bits and between weights, with a random control (figure 3)",
-    parts=PARTS,
-    cells=_cells,
-    pictures=_pictures,
-)

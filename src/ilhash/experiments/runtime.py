@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ilhash.experiments._build import settings_of
-from ilhash.experiments._cells import TIME_LIMIT, Cell
-from ilhash.experiments._experiment import Experiment
-from ilhash.experiments._scales import Scale
-from ilhash.experiments._store import Results
-from ilhash.experiments._style import Picture, colour, figures, label_ends, new_figure, number
+from ilhash.experiments.engine import Cell, Results, Scale, settings_of
+from ilhash.experiments.engine.cells import TIME_LIMIT
+from ilhash.experiments.report.drawing import Picture, colour, figures, label_ends, log_axis, new_figure, number
 
-__all__ = ["EXPERIMENT", "PAPER_SECONDS", "assembled", "growth", "per_bit", "speed_up", "training"]
-
+TITLE = "What it costs"
+SHOWS = "seconds per bit against N, growth, two workers, independent against coupled (the table of section 4)"
+DATASETS = ("images",)
 PAPER_SECONDS = {2_000: 1.2, 5_000: 2.8, 10_000: 7.1, 20_000: 22.5}
 METHOD_OF = {"ILHt": "ILH", "KSHcut": "KSHcut", "KSHcut, kernel": "KSHcut", "KSH": "KSH"}
 FLOWS = {"scipy": "SciPy", "pymaxflow": "PyMaxflow"}
@@ -35,15 +33,12 @@ def assembled(scale: Scale, flow: str, n_train: int) -> Cell:
 
 def training(scale: Scale, name: str, bits: int) -> Cell:
     """Return the cell that times all bits of a method at the standard N."""
-    settings: dict[str, Any] = {"n_train": scale.n_train}
+    functions: dict[str, Any] = {"hash_function": "kernel"} if name == "KSHcut, kernel" else {}
+    settings = settings_of(scale, **functions)
     if name.startswith("KSHcut"):
-        settings |= {"n_similar": scale.neighbours, "n_dissimilar": scale.neighbours}
-        if name == "KSHcut, kernel":
-            settings |= {"hash_function": "kernel", "n_centers": scale.n_centers}
+        del settings["diversity"]
     elif name == "KSH":
-        settings["n_centers"] = scale.n_centers
-    else:
-        settings = settings_of(scale)
+        settings = {"n_train": scale.n_train, "n_centers": scale.n_centers}
     params = {"data": "images", "method": METHOD_OF[name], "settings": settings, "bits": bits}
     cost = bits * (0.04 if name == "ILHt" else 0.15) * scale.n_train / 5_000
     return Cell("training_time", params, 0, cost=cost, alone=True, limit=scale.limit)
@@ -53,17 +48,12 @@ def speed_up(scale: Scale) -> Cell:
     """Return the cell that sets two workers beside one."""
     settings = settings_of(scale, n_train=scale.sizes[-1], sampling="random")
     rounds, products = (3, 1_000) if scale.n_train >= 1_000 else (1, 50)
-    params = {
-        "data": "images",
-        "settings": settings,
-        "bits": scale.bits[-1],
-        "rounds": rounds,
-        "products": products,
-    }
+    params = {"data": "images", "settings": settings, "bits": scale.bits[-1], "rounds": rounds, "products": products}
     return Cell("speed_up", params, 0, cost=5 * scale.bits[-1] * (0.02 + 4e-6 * scale.sizes[-1]), alone=True)
 
 
-def _cells(scale: Scale) -> list[Cell]:
+def cells(scale: Scale) -> list[Cell]:
+    """Return all that is timed."""
     found = [per_bit(scale, n) for n in scale.sizes]
     found += [assembled(scale, flow, n) for flow in FLOWS for n in scale.sizes]
     found += [training(scale, name, bits) for name in METHOD_OF for bits in scale.bits]
@@ -93,19 +83,16 @@ def _peer(results: Results, flow: str) -> list[float]:
 def _growth_panel(results: Results, panel: Any, seconds: list[float]) -> None:
     sizes = list(results.scale.sizes)
     lines = [("ILHt", "ilhash", sizes, seconds)]
-    for flow, title in FLOWS.items():
-        lines.append((flow, f"with {title}", sizes, _peer(results, flow)))
+    lines += [(flow, f"with {title}", sizes, _peer(results, flow)) for flow, title in FLOWS.items()]
     lines.append(("paper", "the paper, 2016", list(PAPER_SECONDS), list(PAPER_SECONDS.values())))
     ends = []
     for name, label, at, values in lines:
         panel.plot(at, values, color=colour(name), marker="o", ms=4, lw=2 if name == "ILHt" else 1.2)
         ends.append((label, values[-1], colour(name)))
-    panel.set(xscale="log", yscale="log", xlabel="training points N", ylabel="seconds per bit")
+    panel.set(yscale="log", xlabel="training points N", ylabel="seconds per bit", title="one bit of ILHt, one thread")
     ticks = sizes if set(sizes) <= PAPER_SECONDS.keys() else sorted({sizes[0], sizes[-1], *PAPER_SECONDS})
-    panel.set_xticks(ticks, [f"{n:,}" for n in ticks])
-    panel.set_xticks([], minor=True)
+    log_axis(panel, ticks)
     panel.yaxis.set_major_formatter("{x:g}")
-    panel.set_title("one bit of ILHt, one thread")
     label_ends(panel, ends)
 
 
@@ -115,48 +102,46 @@ def _coupled_panel(results: Results, panel: Any) -> None:
         values = [_seconds(results, training(scale, name, bits), "seconds") for bits in scale.bits]
         panel.plot(scale.bits, values, color=colour(name), marker="o", ms=4)
         ends.append((name, values[-1], colour(name)))
-    panel.set(xscale="log", yscale="log", xlabel="number of bits b", ylabel="seconds of training")
-    panel.set_xticks(scale.bits, [str(bits) for bits in scale.bits])
-    panel.set_xticks([], minor=True)
-    for formatted in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
-        formatted("{x:g}")
+    panel.set(yscale="log", xlabel="number of bits b", ylabel="seconds of training")
+    log_axis(panel, scale.bits)
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter("{x:g}")
     panel.set_title(f"all bits, N = {scale.n_train:,}, one thread")
     label_ends(panel, ends)
 
 
-def _peers_told(results: Results, seconds: list[float]) -> str:
+def _beside_peers(results: Results, seconds: list[float]) -> str:
     """Say how far the peers are behind, or why one is not there."""
-    told = []
+    measured = []
     for flow, title in FLOWS.items():
         found = results.read(assembled(results.scale, flow, results.scale.sizes[-1]))
         if found is None:
             continue
         if "without" in found.numbers:
-            told.append(f"without {title}: {found.numbers['without']}")
+            measured.append(f"without {title}: {found.numbers['without']}")
         else:
             ratios = np.array(_peer(results, flow)) / seconds
-            told.append(f"with {title} {figures(ratios.min())} to {figures(ratios.max())} times as long")
-    return "; ".join(told) or "not computed yet"
+            measured.append(f"with {title} {figures(ratios.min())} to {figures(ratios.max())} times as long")
+    return "; ".join(measured) or "not computed yet"
 
 
-def _pictures(results: Results) -> list[Picture]:
+def pictures(results: Results) -> list[Picture]:
+    """Draw seconds over N and over the number of bits."""
     scale = results.scale
     figure, axes = new_figure(11.5, 4, 1, 2)
     seconds, exponent = growth(results)
     _growth_panel(results, axes[0, 0], seconds)
     _coupled_panel(results, axes[0, 1])
-    told = ", ".join(f"{figures(1e3 * value)} ms at N = {n:,}" for n, value in zip(scale.sizes, seconds, strict=True))
-    found = results.read(speed_up(scale))
-    both = (
-        f" Two workers are {found.numbers['speed_up']:.2f} times one (two cores of this machine are "
-        f"{found.numbers['machine']:.2f} times one)."
-        if found is not None
-        else ""
-    )
+    at_sizes = zip(scale.sizes, seconds, strict=True)
+    measured = ", ".join(f"{figures(1e3 * value)} ms at N = {n:,}" for n, value in at_sizes)
+    both, found = "", results.read(speed_up(scale))
+    if found is not None:
+        ratio, machine = found.numbers["speed_up"], found.numbers["machine"]
+        both = f" Two workers are {ratio:.2f} times one (two cores of this machine are {machine:.2f} times one)."
     caption = (
-        f"Left: {told}; the cost grows as N^{number(exponent, 2)}. The paper's machine was another one, ten years "
+        f"Left: {measured}; the cost grows as N^{number(exponent, 2)}. The paper's machine was another one, ten years "
         "older; what can be compared is the growth. The same steps assembled with care from SciPy, LIBLINEAR and one "
-        f"of two max-flow packages: {_peers_told(results, seconds)}. Right: independent bits against the coupled "
+        f"of two max-flow packages: {_beside_peers(results, seconds)}. Right: independent bits against the coupled "
         f"objective by min-cut (KSHcut) and by gradients (KSH, which has kernels).{both}"
     )
     paper = (
@@ -164,13 +149,3 @@ def _pictures(results: Results) -> list[Picture]:
         "after 12 hours; KSHcut costs about the same per pass over a bit, but its passes must follow one another."
     )
     return [Picture("Training time", figure, caption, paper)]
-
-
-EXPERIMENT = Experiment(
-    name="runtime",
-    title="What it costs",
-    shows="seconds per bit against N, growth, two workers, independent against coupled (the table of section 4)",
-    parts=("images",),
-    cells=_cells,
-    pictures=_pictures,
-)

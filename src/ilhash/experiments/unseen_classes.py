@@ -6,89 +6,65 @@ from typing import Any
 
 import numpy as np
 
-from ilhash.experiments._build import settings_of
-from ilhash.experiments._cells import Cell
-from ilhash.experiments._experiment import Experiment
-from ilhash.experiments._scales import Scale
-from ilhash.experiments._store import Results
-from ilhash.experiments._style import FAINT, INK, Picture, colour, label_ends, new_figure, number
+from ilhash.experiments.engine import Cell, Results, Scale, settings_of
+from ilhash.experiments.report.drawing import FAINT, INK, Picture, colour, label_ends, new_figure, number
 
-__all__ = ["EXPERIMENT", "METHODS", "unseen"]
-
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "Euclidean": ("float", {}),
-    "ILHt": ("ILH", {}),
-    "ILHt + ITQ": ("Mix", {}),
-    "class, ECOC": ("ClassifierCode", {"code": "ecoc"}),
-    "CCAITQ": ("CCAITQ", {}),
-    "SDH": ("SDH", {}),
-    "ITQ": ("ITQ", {}),
-    "LSH": ("LSH", {}),
-    "Sign": ("Sign", {}),
-}
+TITLE = "Beyond the paper: classes that training never saw"
+SHOWS = "precision on seen and on held-out classes"
+DATASETS = ("images",)
 
 
-def unseen(scale: Scale, name: str, seed: int) -> Cell:
-    """Return precision on seen and on unseen classes; the seed also draws the classes."""
-    method, own = METHODS[name]
-    settings = settings_of(scale) if method == "ILH" else dict(own)
-    if method == "Mix":
-        settings["parts"] = {"ILH": settings_of(scale), "ITQ": {"n_train": scale.n_train}}
-    if method in ("ClassifierCode", "CCAITQ", "SDH", "ITQ"):
-        settings["n_train"] = scale.n_train
-    if method == "SDH":
-        settings["n_centers"] = scale.n_centers
-    params = {
-        "data": "images",
-        "method": method,
-        "settings": settings,
-        "bits": min(64, scale.bits[-1]),
-        "held_out": scale.held_out,
-        "k": min(scale.images.k, 100),
+def _methods(scale: Scale) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return what is compared: by name the method and its settings."""
+    own, ilht = {"n_train": scale.n_train}, settings_of(scale)
+    return {
+        "Euclidean": ("float", {}),
+        "ILHt": ("ILH", ilht),
+        "ILHt + ITQ": ("Mix", {"parts": {"ILH": ilht, "ITQ": own}}),
+        "class, ECOC": ("ClassifierCode", {"code": "ecoc", **own}),
+        "CCAITQ": ("CCAITQ", own),
+        "SDH": ("SDH", {**own, "n_centers": scale.n_centers}),
+        "ITQ": ("ITQ", own),
+        "LSH": ("LSH", {}),
+        "Sign": ("Sign", {}),
     }
-    return Cell("unseen", params, seed, cost=2.0 if scale.name == "paper" else 1.0)
 
 
-def _cells(scale: Scale) -> list[Cell]:
-    return [unseen(scale, name, seed) for name in METHODS for seed in scale.seeds]
+def unseen(scale: Scale, name: str) -> list[Cell]:
+    """Return precision on seen and on unseen classes, over seeds, which also draw the classes."""
+    method, settings = _methods(scale)[name]
+    params: dict[str, Any] = {"data": "images", "method": method, "settings": settings}
+    params |= {"bits": min(64, scale.bits[-1]), "held_out": scale.held_out, "k": min(scale.images.k, 100)}
+    return [Cell("unseen", params, seed, cost=2.0 if scale.name == "paper" else 1.0) for seed in scale.seeds]
 
 
-def _pictures(results: Results) -> list[Picture]:
+def cells(scale: Scale) -> list[Cell]:
+    """Return all methods."""
+    return [cell for name in _methods(scale) for cell in unseen(scale, name)]
+
+
+def pictures(results: Results) -> list[Picture]:
+    """Draw precision on unseen classes over that on seen ones."""
     scale = results.scale
     figure, axes = new_figure(6.4, 5)
-    panel = axes[0, 0]
-    ends = []
-    for name in METHODS:
-        found = [one for one in (results.read(unseen(scale, name, seed)) for seed in scale.seeds) if one is not None]
-        if not found:
-            continue
-        seen = np.array([one.numbers["seen"] for one in found])
-        new = np.array([one.numbers["unseen"] for one in found])
-        panel.errorbar(
-            seen.mean(), new.mean(), new.std(), seen.std(), color=colour(name), marker="o", ms=6, lw=1, capsize=2
-        )
-        told = f"{name} {number(float(seen.mean()))}, {number(float(new.mean()))}"
-        ends.append((told, float(new.mean()), colour(name)))
+    panel, ends = axes[0, 0], []
+    for name in _methods(scale):
+        found = [one.numbers for cell in unseen(scale, name) if (one := results.read(cell)) is not None]
+        if found:
+            seen, new = (np.array([one[classes] for one in found]) for classes in ("seen", "unseen"))
+            style = {"color": colour(name), "marker": "o", "ms": 6, "lw": 1, "capsize": 2}
+            panel.errorbar(seen.mean(), new.mean(), new.std(), seen.std(), **style)
+            ends.append((f"{name} {number(seen.mean())}, {number(new.mean())}", new.mean(), colour(name)))
     panel.margins(x=0.1, y=0.1)
     panel.set(xlabel="precision on seen classes", ylabel="precision on unseen classes")
     panel.axhline(1 / scale.held_out, color=FAINT, lw=0.8, ls=":")
     panel.text(0.01, 1 / scale.held_out, "chance", transform=panel.get_yaxis_transform(), fontsize=7.5, color=INK)
     label_ends(panel, ends, size=8)
-    cell = unseen(scale, "ILHt", 0)
+    about = unseen(scale, "ILHt")[0].params
     caption = (
         f"{scale.held_out} classes of {scale.images.title} are kept from training and searched among themselves; "
-        f"precision@{cell.params['k']} with {cell.params['bits']} bits, means and standard deviations over "
-        f"{scale.n_seeds} draws of classes and training sets; at each name precision on seen and on unseen classes. "
-        "Chance is lower on seen classes (there are more of them)."
+        f"precision@{about['k']} with {about['bits']} bits, means and standard deviations over {scale.n_seeds} draws "
+        "of classes and training sets; at each name precision on seen and on unseen classes. Chance is lower on seen "
+        "classes (there are more of them)."
     )
     return [Picture("Seen and unseen classes", figure, caption, "Not in the paper.")]
-
-
-EXPERIMENT = Experiment(
-    name="unseen-classes",
-    title="Beyond the paper: classes that training never saw",
-    shows="precision on seen and on held-out classes",
-    parts=("images",),
-    cells=_cells,
-    pictures=_pictures,
-)

@@ -1,49 +1,20 @@
 """Hash functions x -> margin, and the learners that fit them to the bits of the z-step."""
 
-from ilhash.functions._anchors import AnchorFunction, Anchors
-from ilhash.functions._arrays import functions_from_arrays, functions_to_arrays
-from ilhash.functions._base import Fitted, HashFunction, Learner, standardisation
-from ilhash.functions._boosting import TreeBooster
-from ilhash.functions._classifier import ClassifierFunction, ClassifierLearner
-from ilhash.functions._codewords import CodewordFunction
-from ilhash.functions._cosine import CosineFunction
-from ilhash.functions._encoder import Encoder
-from ilhash.functions._kernel import (
-    KernelExpansions,
-    KernelFunction,
-    KernelLearner,
-    RadialBasis,
-    in_one_kernel,
-    share_common_basis,
-)
-from ilhash.functions._linear import LinearFunction, LinearLearner, padded_weights
-from ilhash.functions._make import make_learner
-from ilhash.functions._trees import TreeFunction
+from ._anchors import AnchorFunction, Anchors
+from ._base import HashFunction, Stored
+from ._boosting import TreeBooster
+from ._classifier import ClassifierFunction, make_learner
+from ._codewords import CodewordFunction
+from ._cosine import CosineFunction
+from ._encoder import Encoder
+from ._kernel import KernelExpansions, KernelFunction, KernelLearner, RadialBasis, in_one_kernel, share_common_basis
+from ._kinds import functions_from_arrays, functions_to_arrays, register
+from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._linear import LinearFunction, LinearLearner, padded_weights
+from ._trees import TreeFunction
 
-__all__ = [
-    "AnchorFunction",
-    "Anchors",
-    "ClassifierFunction",
-    "ClassifierLearner",
-    "CodewordFunction",
-    "CosineFunction",
-    "Encoder",
-    "Fitted",
-    "HashFunction",
-    "KernelExpansions",
-    "KernelFunction",
-    "KernelLearner",
-    "Learner",
-    "LinearFunction",
-    "LinearLearner",
-    "RadialBasis",
-    "TreeBooster",
-    "TreeFunction",
-    "functions_from_arrays",
-    "functions_to_arrays",
-    "in_one_kernel",
-    "make_learner",
-    "padded_weights",
-    "share_common_basis",
-    "standardisation",
-]
+__all__ = ["Encoder", "HashFunction", "Stored", "functions_from_arrays", "functions_to_arrays", "register"]
+__all__ += ["AnchorFunction", "Anchors", "ClassifierFunction", "CodewordFunction", "CosineFunction", "KernelFunction"]
+__all__ += ["KernelExpansions", "LinearFunction", "RadialBasis", "TreeFunction", "in_one_kernel", "padded_weights"]
+__all__ += ["Fitted", "KernelLearner", "Learner", "LearnerSettings", "LinearLearner", "TreeBooster", "make_learner"]
+__all__ += ["share_common_basis", "standardization"]

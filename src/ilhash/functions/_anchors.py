@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.functions._base import Margins
-from ilhash.functions._kernel import RadialBasis
-
-__all__ = ["AnchorFunction", "Anchors"]
+from ._base import Floats, HashFunction, Stored, stacked_fields
+from ._kernel import RadialBasis
+from ._kinds import register
 
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """z(x): exp(-|x - u_j|^2 / s) for the nearest anchors u_j, 0 for the others, and together 1.
+    """z(x): exp(-|x - u_j|^2 / s) for the nearest anchors u_j, 0 for the others, and together 1."""
 
-    Attributes
-    ----------
-    basis : the anchors as radial basis functions
-    nearest : number of anchors that a point is a mixture of
-    """
+    basis: RadialBasis  # around the anchors
+    nearest: int  # number of anchors that a point is a mixture of
 
-    basis: RadialBasis
-    nearest: int
-
-    def of(self, X: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    def of(self, X: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Return the nearest anchors of every row, (n, nearest), and their shares."""
         distances = self.basis.squared_distances(X)
         count = min(self.nearest, distances.shape[1])
@@ -38,23 +32,54 @@ class Anchors:
         return which, share / share.sum(axis=1, keepdims=True)
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class AnchorFunction:
-    """h(x) = w'z(x); or, with cuts (upper, lower), what is beyond them: h - upper where h > 0, lower - h elsewhere."""
+class AnchorFunction(HashFunction):
+    """h(x) = w'z(x); or, with cuts, what is beyond them: h - upper where h > 0, lower - h elsewhere."""
 
     kind: ClassVar[str] = "anchors"
-    features: ClassVar[None] = None
     anchors: Anchors
-    weights: NDArray[np.float32]
-    cuts: NDArray[np.float32] | None = None
+    weights: Floats
+    cuts: Floats | None = None  # (upper, lower)
 
-    def margins(self, X: NDArray[np.float32]) -> Margins:
-        """Return the margin of every row."""
+    def margins(self, X: Floats) -> Floats:
         which, share = self.anchors.of(X)
         return self.folded(np.einsum("ns,ns->n", share, self.weights[which]))
 
-    def folded(self, values: NDArray[np.float32]) -> Margins:
+    def folded(self, values: Floats) -> Floats:
         """Turn w'z into margins: the second layer looks at both sides of the first."""
         if self.cuts is None:
             return values
         return np.asarray(np.where(values > 0, values - self.cuts[0], self.cuts[1] - values))
+
+    @classmethod
+    def stacked(cls, functions: Sequence[AnchorFunction], n_features: int) -> Callable[[Floats], Floats]:
+        anchors = functions[0].anchors
+        weights = np.stack([function.weights for function in functions], axis=1)
+
+        def margins(X: Floats) -> Floats:
+            which, share = anchors.of(X)
+            values = np.einsum("ns,nsb->nb", share, weights[which])
+            return np.stack([function.folded(values[:, bit]) for bit, function in enumerate(functions)], axis=1)
+
+        return margins
+
+    def storage_group(self) -> object:
+        return id(self.anchors)
+
+    @classmethod
+    def to_stored(cls, functions: Sequence[AnchorFunction]) -> Stored:
+        anchors = functions[0].anchors
+        no_cuts = (np.nan, np.nan)
+        own = {
+            "cuts": np.array([no_cuts if f.cuts is None else f.cuts for f in functions], np.float32),
+            "nearest": np.array([anchors.nearest], np.int32),
+        }
+        return Stored(own | stacked_fields(functions, "weights") | anchors.basis.to_arrays())
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> list[AnchorFunction]:
+        arrays = stored.arrays
+        anchors = Anchors(RadialBasis.from_arrays(arrays), int(arrays["nearest"][0]))
+        cuts = [None if np.isnan(pair).any() else pair for pair in arrays["cuts"]]
+        return [cls(anchors, *own) for own in zip(arrays["weights"], cuts, strict=True)]

@@ -1,63 +1,143 @@
-"""What every hash function and every learner of one has in common."""
+"""What every hash function has in common, and what each kind says of itself: how to group, stack, store and load."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.vectors import Rows
+Floats = NDArray[np.float32]
+Features = NDArray[np.int32] | None  # the features that a function sees; None for all
+Arrays = dict[str, NDArray[Any]]
 
-__all__ = ["Fitted", "HashFunction", "Learner", "standardisation"]
-
-Margins = NDArray[np.float32]
-
-
-class HashFunction(Protocol):
-    """A trained bit: a margin for every vector; the bit is margin > 0.
-
-    Vectors come as float32 rows relative to the model's origin, with all features; a function that was trained on a
-    feature subset picks its own.
-    """
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def features(self) -> NDArray[np.int32] | None: ...
-
-    def margins(self, X: NDArray[np.float32]) -> Margins: ...
+Own = TypeVar("Own", bound="HashFunction")
+OwnRow = TypeVar("OwnRow", bound="RowFunction")
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A hash function with its margins on the rows it was fitted to, and the bits it was to reproduce."""
+class Stored:
+    """What a file holds of functions that are stored together.
 
-    function: HashFunction
-    margins: Margins
-    targets: NDArray[np.int8]
-
-
-class Learner(Protocol):
-    """Fits a hash function to the bits that the z-step chose; it may overwrite the rows."""
-
-    def fit(self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int) -> Fitted: ...
-
-
-def standardisation(rows: Rows, scaling: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return shift and factor that standardise the rows: (values - shift) * factor.
-
-    ``"columns"`` gives every feature unit variance, ``"whole"`` one factor to all, so that the mean variance is one and
-    the features keep their relative sizes. Constant features get factor 0: they carry nothing.
+    Attributes
+    ----------
+    arrays : dict of str to ndarray, by name; the name "bits" is taken
+    blob : bytes, optional, a file of its own, for what is not arrays
+    trusted : sequence of str, types that a blob may bring, when it is read
     """
-    variance = rows.variance
-    # Far from the origin, what float32 leaves of a constant is rounding noise, not variance.
-    varies = variance > 1e-6 * rows.mean**2
-    factor = np.zeros_like(variance)
-    if scaling == "columns":
-        factor[varies] = 1.0 / np.sqrt(variance[varies])
-    elif varies.any():
-        factor[varies] = 1.0 / np.sqrt(variance[varies].mean())
-    return rows.mean, factor
+
+    arrays: Arrays
+    blob: bytes | None = None
+    trusted: Sequence[str] = ()
+
+
+class HashFunction(ABC):
+    """A trained bit: a margin for every vector; the bit is margin > 0.
+
+    A kind is a subclass that :func:`ilhash.functions.register` was told of. By default each function stands alone; a
+    kind whose functions share work or files says which do, and how. ``kind`` is its name, also in files, ``features``
+    those that a function sees.
+    """
+
+    kind: ClassVar[str]
+    features: Features = None
+
+    @abstractmethod
+    def margins(self, X: Floats) -> Floats:
+        """Return the margin of every row of X (n, D), which is relative to the model's origin and has all features."""
+
+    def storage_group(self) -> object:
+        """Return a key: functions of one kind and equal keys are stored together."""
+        return object()  # equal to no other
+
+    def encoding_group(self, n_features: int) -> object:
+        """Return a key: functions of one kind and equal keys are computed together."""
+        return self.storage_group()
+
+    @classmethod
+    @abstractmethod
+    def to_stored(cls: type[Own], functions: Sequence[Own]) -> Stored:
+        """Return what a file is to hold of functions of one storage group."""
+
+    @classmethod
+    @abstractmethod
+    def from_stored(cls: type[Own], stored: Stored) -> list[Own]:
+        """Do the inverse of :meth:`to_stored`."""
+
+    @classmethod
+    def stacked(cls: type[Own], functions: Sequence[Own], n_features: int) -> Callable[[Floats], Floats]:
+        """Return what computes the margins (n, len(functions)) of functions of one encoding group."""
+
+        def margins(X: Floats) -> Floats:
+            out = np.empty((len(X), len(functions)), np.float32)
+            for column, function in enumerate(functions):
+                out[:, column] = function.margins(X)
+            return out
+
+        return margins
+
+
+class RowFunction(HashFunction):
+    """A function that is one row of the arrays that ``row`` names, behind a field that all of a group share, if any."""
+
+    row: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def to_stored(cls: type[OwnRow], functions: Sequence[OwnRow]) -> Stored:
+        return Stored(stacked_fields(functions, *cls.row) | functions[0].shared_arrays())
+
+    @classmethod
+    def from_stored(cls: type[OwnRow], stored: Stored) -> list[OwnRow]:
+        shared, arrays = cls.shared_from(stored.arrays), stored.arrays
+        fields = [arrays[name] for name in cls.row if name != "features" or name in arrays]
+        return [cls(*shared, *own) for own in zip(*fields, strict=True)]
+
+    def shared_arrays(self) -> Arrays:
+        """Return what a file is to hold of the field that is shared."""
+        return {}
+
+    @classmethod
+    def shared_from(cls, arrays: Arrays) -> tuple[Any, ...]:
+        """Do the inverse of :meth:`shared_arrays`."""
+        return ()
+
+
+def grouped(
+    functions: Sequence[HashFunction], key: Callable[[HashFunction], object]
+) -> list[tuple[list[int], list[HashFunction]]]:
+    """Return the bits and functions of each kind and key, in the order in which groups begin."""
+    groups: dict[object, list[int]] = {}
+    for bit, function in enumerate(functions):
+        groups.setdefault((function.kind, key(function)), []).append(bit)
+    return [(bits, [functions[bit] for bit in bits]) for bits in groups.values()]
+
+
+def own_columns(X: Floats, features: Features) -> Floats:
+    """Return the columns of the features that a function sees."""
+    return X if features is None else X[:, features]
+
+
+def stacked_fields(functions: Sequence[Any], *names: str) -> Arrays:
+    """Return each field of all functions as one array; none for a field that is None, in all of them alike."""
+    given = [name for name in names if getattr(functions[0], name) is not None]
+    return {name: np.stack([getattr(function, name) for function in functions]) for name in given}
+
+
+def features_in(arrays: Arrays) -> Features:
+    """Return the features of the one function or basis that the arrays are of."""
+    return arrays["features"][0] if "features" in arrays else None
+
+
+def affine(weights: Floats, offset: Floats) -> Callable[[Floats], Floats]:
+    """Return X -> X @ weights.T + offset, of one row of weights per function."""
+    columns = np.ascontiguousarray(weights.T)
+
+    def values(X: Floats) -> Floats:
+        out = X @ columns
+        out += offset
+        return np.asarray(out)
+
+    return values

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.functions._base import Fitted
-from ilhash.functions._trees import TreeFunction
 
-__all__ = ["MOST_BINS", "TreeBooster", "bin_edges"]
+from ._learner import Fitted
+from ._trees import TreeFunction
 
 MOST_BINS = 64  # of a feature; with 255 a bit took a quarter longer and tested .729 instead of .725 on single bits
 PENALTY = 0.1  # on the square of a leaf's value, in the Newton step that sets it
@@ -26,20 +25,14 @@ class TreeBooster:
     Parameters
     ----------
     values : float32 (N, d), finite
-    n_trees : trees of a bit
-    depth : of the trees
-    learning_rate : share of each tree that is added
-    most_bins : bins of a feature, from 2 to 256; fewer where it has fewer values
+    n_trees : int, trees of a bit
+    depth : int, of the trees
+    learning_rate : float, share of each tree that is added
+    most_bins : int, bins of a feature, from 2 to 256; fewer where it has fewer values
     """
 
     def __init__(
-        self,
-        values: NDArray[np.float32],
-        *,
-        n_trees: int,
-        depth: int,
-        learning_rate: float,
-        most_bins: int = MOST_BINS,
+        self, values: NDArray[np.float32], *, n_trees: int, depth: int, learning_rate: float, most_bins: int = MOST_BINS
     ) -> None:
         self.n_trees, self.depth, self.learning_rate = n_trees, depth, learning_rate
         columns = np.ascontiguousarray(values.T)
@@ -51,19 +44,10 @@ class TreeBooster:
             bins[:] = np.searchsorted(own, column)  # x <= edge exactly where the bin is at most the edge's number
 
     def fit(self, z: NDArray[np.int8], seed: int) -> Fitted:
-        """Fit to bits z in {-1,+1}; the same seed gives the same bytes on every machine."""
-        found = _core.boosted_trees(
-            self._bins,
-            self._begin,
-            self._edges,
-            np.ascontiguousarray(z),
-            self.n_trees,
-            self.depth,
-            math.isqrt(len(self._bins)),
-            self.learning_rate,
-            PENALTY,
-            seed,
-        )
+        """Fit trees to bits z in {-1,+1}; the same seed gives the same bytes on every machine."""
+        rows = self._bins, self._begin, self._edges, np.ascontiguousarray(z)
+        size = self.n_trees, self.depth, math.isqrt(len(self._bins))
+        found = _core.boosted_trees(*rows, *size, self.learning_rate, PENALTY, seed)
         return Fitted(TreeFunction(*found[:7]), found[7].astype(np.float32), z)
 
 

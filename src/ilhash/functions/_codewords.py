@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.functions._base import HashFunction, Margins
+from ._base import Arrays, Floats, HashFunction, RowFunction, stacked_fields
+from ._encoder import Encoder
+from ._kinds import functions_from_arrays, functions_to_arrays, register
 
-__all__ = ["CodewordFunction", "codeword_margins"]
+_SCORES = "scores."  # beginning of the names of the arrays of the scores
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class CodewordFunction:
+class CodewordFunction(RowFunction):
     """The highest score of the classes with a 1 in this place of their codeword, minus the highest of the others.
 
     Attributes
     ----------
-    scores : one function per class, the same for all bits of a model
+    scores : tuple of HashFunction, one per class, the same for all bits of a model
     ones : uint8 (L,), this bit of each class's codeword; both values occur
     """
 
     kind: ClassVar[str] = "codeword"
-    features: ClassVar[None] = None
+    row: ClassVar[tuple[str, ...]] = ("ones",)
     scores: tuple[HashFunction, ...]
     ones: NDArray[np.uint8]
 
-    def margins(self, X: NDArray[np.float32]) -> Margins:
-        """Return the margin of every row."""
+    def margins(self, X: Floats) -> Floats:
         scores = np.stack([score.margins(X) for score in self.scores], axis=1)
         return codeword_margins(scores, self.ones[None])[:, 0]
 
+    @classmethod
+    def stacked(cls, functions: Sequence[CodewordFunction], n_features: int) -> Callable[[Floats], Floats]:
+        scores, words = Encoder(functions[0].scores, n_features), stacked_fields(functions, "ones")["ones"]
+        return lambda X: codeword_margins(scores.margins(X), words)
 
-def codeword_margins(scores: NDArray[np.float32], words: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def storage_group(self) -> object:
+        return id(self.scores)
+
+    def shared_arrays(self) -> Arrays:
+        scores, _ = functions_to_arrays(self.scores)
+        return {_SCORES + name: array for name, array in scores.items()}
+
+    @classmethod
+    def shared_from(cls, arrays: Arrays) -> tuple[tuple[HashFunction, ...]]:
+        inner = {name[len(_SCORES) :]: array for name, array in arrays.items() if name.startswith(_SCORES)}
+        return (tuple(functions_from_arrays(inner, {}, None)),)
+
+
+def codeword_margins(scores: Floats, words: NDArray[np.uint8]) -> Floats:
     """Return margins (n, bits) from scores (n, L) and codewords (bits, L)."""
     out = np.empty((len(scores), len(words)), np.float32)
     for bit, ones in enumerate(words.astype(np.bool_)):

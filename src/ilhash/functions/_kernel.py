@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.functions._base import Fitted, HashFunction, Margins, standardisation
-from ilhash.functions._svm import fit_squared_hinge
-from ilhash.vectors import Rows
+from ilhash.vectors import GatheredRows
 
-__all__ = ["KernelExpansions", "KernelFunction", "KernelLearner", "RadialBasis", "in_one_kernel", "share_common_basis"]
+from ._base import Arrays, Features, Floats, HashFunction, RowFunction, affine, features_in, own_columns, stacked_fields
+from ._kinds import register
+from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._svm import fit_squared_hinge
 
-
-Array = NDArray[np.float32]
-KernelExpansions = tuple[Array | list[Array], Array | list[Array], float]  # coefficients, centres, width
+KernelExpansions = tuple[Floats | list[Floats], Floats | list[Floats], float]  # coefficients, centres, width
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,89 +28,129 @@ class RadialBasis:
     ----------
     centers : float32 (m, d), already scaled by ``factor``
     factor : float32 (d,), the scale of each feature
-    width : s
-    features : the features it looks at, or None for all
-    common : whether all bits of a model share it
+    width : float, s
+    features : int32 (d,), optional, the features it looks at; by default all
+    common : bool, whether all bits of a model share it
     """
 
-    centers: NDArray[np.float32]
-    factor: NDArray[np.float32]
+    centers: Floats
+    factor: Floats
     width: float
-    features: NDArray[np.int32] | None = None
+    features: Features = None
     common: bool = False
 
     @classmethod
     def around(
         cls,
-        rows: Rows,
+        rows: GatheredRows,
         centers: NDArray[np.int64],
         scaling: str,
         width: float | None,
-        features: NDArray[np.int32] | None = None,
+        features: Features = None,
         common: bool = False,
     ) -> RadialBasis:
-        """Centre on some of the rows; by default s is half the mean squared distance from the rows to the centres."""
-        factor = standardisation(rows, scaling)[1].astype(np.float32)
+        """Return a basis that is centred on some of the rows (own features only).
+
+        The width is by default half the mean squared distance from the rows to the centres.
+        """
+        factor = standardization(rows, scaling)[1].astype(np.float32)
         basis = cls(rows.values[centers] * factor, factor, 1.0, features, common)
         if width is None:
             width = 0.5 * float(basis.squared_distances(rows.values).mean(dtype=np.float64))
         return cls(basis.centers, factor, width if width > 0 else 1.0, features, common)
 
-    def squared_distances(self, values: Array, out: Array | None = None) -> Array:
-        """Squared distances of rows (own features only) to the centres."""
+    def squared_distances(self, values: Floats, out: Floats | None = None) -> Floats:
+        """Return the squared distances of rows (own features only) to the centres."""
         scaled = values * self.factor
         out = np.matmul(scaled, (np.float32(-2.0) * self.centers).T, out=out)
         out += np.einsum("ij,ij->i", scaled, scaled)[:, None]
         out += np.einsum("ij,ij->i", self.centers, self.centers)
         return np.maximum(out, np.float32(0.0), out=out)
 
-    def evaluate(self, values: Array, out: Array) -> None:
+    def evaluate(self, values: Floats, out: Floats) -> None:
         """Write phi of rows (own features only) into ``out``."""
         self.squared_distances(values, out)
         out *= np.float32(-1.0 / self.width)
         np.exp(out, out=out)
 
-    def of(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+    def of(self, X: Floats) -> Floats:
         """Return phi of rows with all features."""
         out = np.empty((len(X), len(self.centers)), np.float32)
-        self.evaluate(X if self.features is None else X[:, self.features], out)
+        self.evaluate(own_columns(X, self.features), out)
         return out
+
+    def to_arrays(self) -> Arrays:
+        """Return what a file is to hold of it."""
+        own: Arrays = {
+            "centers": self.centers,
+            "factor": self.factor,
+            "width": np.array([self.width], np.float64),
+            "common": np.array([self.common], np.uint8),
+        }
+        return own | stacked_fields([self], "features")
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> RadialBasis:
+        """Do the inverse of :meth:`to_arrays`."""
+        width, common = float(arrays["width"][0]), bool(arrays["common"][0])
+        return cls(arrays["centers"], arrays["factor"], width, features_in(arrays), common)
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFunction:
-    """h(x) = w'phi(x) + bias."""
+class KernelFunction(RowFunction):
+    """h(x) = w'phi(x) + bias, with a weight per centre of the basis phi."""
 
     kind: ClassVar[str] = "kernel"
+    row: ClassVar[tuple[str, ...]] = ("weights", "bias")
     basis: RadialBasis
-    weights: NDArray[np.float32]
+    weights: Floats
     bias: np.float32
 
     @property
-    def features(self) -> NDArray[np.int32] | None:
-        """The features the basis looks at."""
+    def features(self) -> Features:  # type: ignore[override]  # nothing of a function can be set
         return self.basis.features
 
-    def margins(self, X: NDArray[np.float32]) -> Margins:
-        """Return the margin of every row."""
+    def margins(self, X: Floats) -> Floats:
         return np.asarray(self.basis.of(X) @ self.weights + self.bias, dtype=np.float32)
+
+    @classmethod
+    def stacked(cls, functions: Sequence[KernelFunction], n_features: int) -> Callable[[Floats], Floats]:
+        basis, own = functions[0].basis, stacked_fields(functions, *cls.row)
+        margins = affine(own["weights"], own["bias"])
+        return lambda X: margins(basis.of(X))
+
+    def storage_group(self) -> object:
+        return id(self.basis)
+
+    def shared_arrays(self) -> Arrays:
+        return self.basis.to_arrays()
+
+    @classmethod
+    def shared_from(cls, arrays: Arrays) -> tuple[RadialBasis]:
+        return (RadialBasis.from_arrays(arrays),)
 
 
 @dataclass(frozen=True)
-class KernelLearner:
+class KernelLearner(Learner):
     """Kernel SVM with its centres drawn from the bit's own points (private) or given (common).
 
-    ``common_sample`` holds seeded rows of X with all features; its first ``n_centers`` rows are the common centres.
+    ``common_sample`` are seeded rows of X with all features, of which the first ``n_centers`` are the common centres.
     """
 
+    seed_from: ClassVar[Literal["centers"]] = "centers"
     C: float = 10.0
     n_centers: int = 500
     scaling: str = "columns"
     width: float | None = None
-    common_sample: Rows | None = None
+    common_sample: GatheredRows | None = None
 
-    def fit(self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int) -> Fitted:
-        """Fit to bits z in {-1,+1}."""
+    @classmethod
+    def from_settings(cls, settings: LearnerSettings) -> KernelLearner:
+        """Return the learner that a model's parameters mean."""
+        own = settings.n_centers, settings.scaling, settings.kernel_width
+        return cls(settings.cost(cls.C), *own, settings.common_sample())
+
+    def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         basis = self._basis(rows, features, seed)
         phi = np.ones((len(z), len(basis.centers) + 1), np.float32)
         basis.evaluate(rows.values, phi[:, :-1])
@@ -119,7 +158,7 @@ class KernelLearner:
         function = KernelFunction(basis, solution[:-1].copy(), np.float32(solution[-1]))
         return Fitted(function, margins, z)
 
-    def _basis(self, rows: Rows, features: NDArray[np.int32] | None, seed: int) -> RadialBasis:
+    def _basis(self, rows: GatheredRows, features: Features, seed: int) -> RadialBasis:
         if self.common_sample is None:
             count = min(self.n_centers, len(rows.values))
             centers = _core.permuted(len(rows.values), seed, 0, count)
@@ -127,26 +166,44 @@ class KernelLearner:
         sample = self.common_sample
         if features is not None:
             columns = np.append(features, sample.with_ones.shape[1] - 1)
-            sample = Rows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
+            sample = GatheredRows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
         centers = np.arange(min(self.n_centers, len(sample.values)))
         return RadialBasis.around(sample, centers, self.scaling, self.width, features, common=features is None)
 
 
+register(KernelFunction, KernelLearner.from_settings)
+
+
 def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
-    """Let all functions of a common basis hold one and the same object: workers return copies of it."""
-    first = next((f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common), None)
-    return [
-        replace(f, basis=first) if first is not None and isinstance(f, KernelFunction) and f.basis.common else f
-        for f in functions
-    ]
+    """Let all functions of a common basis hold one and the same object: workers return copies of it.
+
+    Parameters
+    ----------
+    functions : list of HashFunction, of any kinds
+
+    Returns
+    -------
+    list of HashFunction, the same functions in the same order
+    """
+    common = [f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common]
+    return [replace(f, basis=common[0]) if isinstance(f, KernelFunction) and f.basis.common else f for f in functions]
 
 
 def in_one_kernel(functions: Sequence[HashFunction]) -> KernelExpansions:
-    """Return coefficients and centres of kernel functions, and the width s of one kernel exp(-|x - c|^2 / s) for all.
+    """Put kernel functions under one kernel exp(-|x - c|^2 / s).
 
-    With a common basis these are arrays (b, m) and (m, d), else lists of one array per function. Functions with private
-    centres have scales and widths of their own, estimated from their own points; they are put under the mean scale and
-    width, which is exact where these agree.
+    Functions with private centres have scales and widths of their own, estimated from their own points; they are put
+    under the mean scale and width, which is exact where these agree.
+
+    Parameters
+    ----------
+    functions : sequence of KernelFunction
+
+    Returns
+    -------
+    coefficients : float32 (b, m), or a list of one array per function where centres are private
+    centers : float32 (m, d), or such a list
+    width : float, s
     """
     own: list[KernelFunction] = []
     for bit, function in enumerate(functions):

@@ -2,37 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.functions._base import Fitted, HashFunction, Margins, standardisation
-from ilhash.functions._svm import fit_squared_hinge
-from ilhash.vectors import Rows
+from ilhash import _core
+from ilhash.vectors import GatheredRows
 
-__all__ = ["LinearFunction", "LinearLearner", "padded_weights"]
+from ._base import Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
+from ._kinds import register
+from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._svm import fit_squared_hinge
+
+# Functions of d out of D features: below this share of features, and from this number of vectors on, it is faster to
+# gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
+GATHER_BELOW = 0.25
+GATHER_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class LinearFunction:
+class LinearFunction(RowFunction):
     """h(x) = w'x + bias on all features, or on a subset of d."""
 
     kind: ClassVar[str] = "linear"
-    weights: NDArray[np.float32]
+    row: ClassVar[tuple[str, ...]] = ("weights", "bias", "features")
+    weights: Floats
     bias: np.float32
-    features: NDArray[np.int32] | None = None
+    features: Features = None
 
-    def margins(self, X: NDArray[np.float32]) -> Margins:
-        """Return the margin of every row."""
-        own = X if self.features is None else X[:, self.features]
-        return np.asarray(own @ self.weights + self.bias, dtype=np.float32)
+    def margins(self, X: Floats) -> Floats:
+        return np.asarray(own_columns(X, self.features) @ self.weights + self.bias, dtype=np.float32)
+
+    def encoding_group(self, n_features: int) -> object:
+        """Functions of few features are gathered, by their number; all others are one product."""
+        return len(self.weights) if self._sees_few(n_features) else None
+
+    def _sees_few(self, n_features: int) -> bool:
+        return self.features is not None and len(self.features) < GATHER_BELOW * n_features
+
+    @classmethod
+    def stacked(cls, functions: Sequence[LinearFunction], n_features: int) -> Callable[[Floats], Floats]:
+        bias = stacked_fields(functions, "bias")["bias"]
+        product = affine(padded_weights(functions, n_features), bias)
+        if not functions[0]._sees_few(n_features):
+            return product
+        own = stacked_fields(functions, *cls.row)
+
+        def margins(X: Floats) -> Floats:
+            if len(X) < GATHER_ROWS:
+                return product(X)
+            out = np.empty((len(X), len(functions)), np.float32)
+            _core.project_subsets(X, own["weights"], own["features"], bias, out)
+            return out
+
+        return margins
+
+    def storage_group(self) -> object:
+        return len(self.weights), self.features is None
 
 
-def padded_weights(functions: Sequence[HashFunction], n_features: int) -> NDArray[np.float32]:
-    """Return one row of weights per function, with zeros for the features it does not see; biases are left out."""
+def padded_weights(functions: Sequence[HashFunction], n_features: int) -> Floats:
+    """Return the weights of linear functions of all features or subsets as one matrix; biases are left out.
+
+    Parameters
+    ----------
+    functions : sequence of LinearFunction
+    n_features : int, number of features D
+
+    Returns
+    -------
+    float32 (len(functions), D), zero for the features that a function does not see
+    """
     out = np.zeros((len(functions), n_features), np.float32)
     for row, function in enumerate(functions):
         if not isinstance(function, LinearFunction):
@@ -42,17 +85,24 @@ def padded_weights(functions: Sequence[HashFunction], n_features: int) -> NDArra
 
 
 @dataclass(frozen=True)
-class LinearLearner:
-    """Linear SVM on standardised features; the standardisation is folded into the weights."""
+class LinearLearner(Learner):
+    """Linear SVM, C the weight of its loss, on standardised features; that is folded into the weights."""
 
     C: float = 0.01
     scaling: str = "columns"
 
-    def fit(self, rows: Rows, z: NDArray[np.int8], features: NDArray[np.int32] | None, seed: int) -> Fitted:
-        """Fit to bits z in {-1,+1}."""
-        shift, factor = standardisation(rows, self.scaling)
+    @classmethod
+    def from_settings(cls, settings: LearnerSettings) -> LinearLearner:
+        """Return the learner that a model's parameters mean."""
+        return cls(settings.cost(cls.C), settings.scaling)
+
+    def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
+        shift, factor = standardization(rows, self.scaling)
         scaled = rows.rescaled(shift, factor)
         solution, margins = fit_squared_hinge(scaled.with_ones, z.astype(np.float32), self.C)
         weights = solution[:-1] * factor
         function = LinearFunction(weights.astype(np.float32), np.float32(solution[-1] - weights @ shift), features)
         return Fitted(function, margins, z)
+
+
+register(LinearFunction, LinearLearner.from_settings)

@@ -17,11 +17,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._scratch import scratch
+from ilhash.vectors import scratch
 
-__all__ = ["fit_squared_hinge", "fit_squared_hinge_float64", "squared_hinge_objective"]
-
-Floats = NDArray[np.float32]
+from ._base import Floats
 
 _SYRK_ROWS = 2048  # rows gathered at a time for a Hessian update: their block stays in cache
 _MAX_STEPS = 60  # more than this means that single precision is not enough
@@ -42,14 +40,10 @@ def squared_hinge_objective(
 
 
 def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -> tuple[Floats, Floats]:
-    """Return the weights of the SVM and its margins X w.
+    """Return the weights of the SVM and its margins X w, for y of -1 and +1.
 
-    Parameters
-    ----------
-    X : float32 (N, D), one of its columns being ones if a bias is wanted
-    y : float32 (N,) of -1 and +1
-    C : the weight of the loss
-    tolerance : how far the objective may stay above its minimum, as a share of it
+    One of the columns of X is ones if a bias is wanted; the objective may stay above its minimum by the share
+    ``tolerance`` of it.
     """
     n, d = X.shape
     if d > n:

@@ -1,6 +1,6 @@
 """The other hashing methods, one file each, under the contract of :class:`ilhash.ILH`.
 
-    fit(X, y)  ->  Source: which rows may be drawn, their labels, the origin
+    fit(X, y)  ->  TrainingData: which rows may be drawn, their labels, the origin
                      |  training_set()      rows (N, D) relative to the origin, labels as an indicator (N, L)
                      v
                    what the method learns
@@ -10,7 +10,8 @@
                      v
                    functions_  ->  transform, decision_function, save (ilhash.hasher)
 
-A name is imported when it is first used.
+Whoever writes a method of their own finds these classes in ``ilhash.methods.authoring``. A name is imported when it is
+first used.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ilhash.methods._agh import AGH
     from ilhash.methods._ba import BA
     from ilhash.methods._bagged_tpca import BaggedTPCA
+    from ilhash.methods._base import UndefinedError
     from ilhash.methods._bre import BRE
     from ilhash.methods._cca_itq import CCAITQ
     from ilhash.methods._classifier_code import ClassifierCode
@@ -39,61 +41,39 @@ if TYPE_CHECKING:
     from ilhash.methods._sth import STH
     from ilhash.methods._tpca import TPCA
 
-__all__ = [
-    "AGH",
-    "BA",
-    "BRE",
-    "CCAITQ",
-    "ITQ",
-    "KSH",
-    "LSH",
-    "MLH",
-    "SDH",
-    "SH",
-    "SPLH",
-    "STH",
-    "TPCA",
-    "BaggedTPCA",
-    "ClassifierCode",
-    "FastHash",
-    "KSHcut",
-    "OrthogonalProjection",
-    "Sign",
-    "available",
-    "get",
-]
+__all__ = ["AGH", "BA", "BRE", "CCAITQ", "ITQ", "KSH", "LSH", "MLH", "SDH", "SH", "SPLH", "STH", "TPCA", "BaggedTPCA"]
+__all__ += ["ClassifierCode", "FastHash", "KSHcut", "OrthogonalProjection", "Sign"]
+__all__ += ["UndefinedError", "available", "get"]
 
-# Without labels first, then with.
-_HOMES = {
-    "Sign": "_sign",
-    "LSH": "_lsh",
-    "TPCA": "_tpca",
-    "BaggedTPCA": "_bagged_tpca",
-    "ITQ": "_itq",
-    "SH": "_sh",
-    "AGH": "_agh",
-    "OrthogonalProjection": "_orthogonal",
-    "BA": "_ba",
-    "CCAITQ": "_cca_itq",
-    "STH": "_sth",
-    "SPLH": "_splh",
-    "BRE": "_bre",
-    "MLH": "_mlh",
-    "KSH": "_ksh",
-    "KSHcut": "_kshcut",
-    "FastHash": "_fasthash",
-    "SDH": "_sdh",
-    "ClassifierCode": "_classifier_code",
-}
+# Without labels first, then with; each is at home in the file of its name in small letters, or in that of its own.
+_UNSUPERVISED = ["Sign", "LSH", "TPCA", "BaggedTPCA", "ITQ", "SH", "AGH", "OrthogonalProjection", "BA"]
+_SUPERVISED = ["CCAITQ", "STH", "SPLH", "BRE", "MLH", "KSH", "KSHcut", "FastHash", "SDH", "ClassifierCode"]
+_HOMES = {name: f"_{name.lower()}" for name in (*_UNSUPERVISED, *_SUPERVISED)}
+_HOMES |= {"BaggedTPCA": "_bagged_tpca", "OrthogonalProjection": "_orthogonal"}
+_HOMES |= {"CCAITQ": "_cca_itq", "ClassifierCode": "_classifier_code"}
 
 
 def available() -> dict[str, str]:
-    """Return the names of the methods, each with one line on what it does."""
+    """Return the names of the methods, each with one line on what it does.
+
+    Returns
+    -------
+    dict of str to str, in the order of the overview: without labels first
+    """
     return {name: (get(name).__doc__ or "").splitlines()[0] for name in _HOMES}
 
 
 def get(name: str) -> Any:
-    """Return the class of a method by its name, in capitals or not."""
+    """Return the class of a method by its name, in capitals or not.
+
+    Parameters
+    ----------
+    name : str, as :func:`available` gives it
+
+    Returns
+    -------
+    type, a subclass of Hasher
+    """
     known = {known.lower(): known for known in _HOMES}
     found = known.get(str(name).lower())
     if found is None:
@@ -104,6 +84,8 @@ def get(name: str) -> Any:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return get(name)
+    if name == "UndefinedError":
+        return importlib.import_module("ilhash.methods._base").UndefinedError
     raise AttributeError(f"module 'ilhash.methods' has no attribute {name!r}")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -11,15 +12,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ilhash._parameters import check_choice, check_count
+from ilhash._parameters import count, one_of
 from ilhash.diversity import seed_for
 from ilhash.functions import AnchorFunction, Anchors, HashFunction, RadialBasis
 from ilhash.methods._axes import one_way_round
-from ilhash.methods._base import Method, Source, TrainingSet
-
-__all__ = ["AGH"]
+from ilhash.methods._base import Method, TrainingData, TrainingSet
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AGH(Method):
     """Eigenvectors of a neighbourhood graph that goes through a few hundred anchors (k-means centres).
 
@@ -30,22 +30,15 @@ class AGH(Method):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b; below the number of anchors, or twice that with two layers.
-    layers : {1, 2}, default 1
-        1-AGH or 2-AGH; the two bits of an eigenvector stand side by side.
-    n_anchors : int, default 300
-        Number of anchors m, or of training points where these are fewer.
-    n_nearest : int, default 5
-        Anchors that a point is a mixture of, the paper's s.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 20,000.
-    random_state : int, RandomState, Generator or None, default 0
-        The start of k-means, and which points are drawn where there are more than N.
+    n_bits : int, default 64, number of bits b; below the number of anchors, or twice that with two layers
+    layers : {1, 2}, default 1, 1-AGH or 2-AGH; the two bits of an eigenvector stand side by side
+    n_anchors : int, default 300, number of anchors m, or of training points where these are fewer
+    n_nearest : int, default 5, anchors that a point is a mixture of, the paper's s
+    n_train : int or "auto", default "auto", training points N; "auto" is up to 20,000
 
     Attributes
     ----------
-    report_ : ``eigenvalues`` of the eigenvectors used
+    report_ : dict, ``eigenvalues`` of the eigenvectors used
 
     References
     ----------
@@ -62,30 +55,13 @@ class AGH(Method):
     nested: ClassVar[bool] = True
     auto_train: ClassVar[int] = 20_000
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        layers: int = 1,
-        n_anchors: int = 300,
-        n_nearest: int = 5,
-        n_train: int | str = "auto",
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.layers = layers
-        self.n_anchors = n_anchors
-        self.n_nearest = n_nearest
+    layers: int = one_of(1, 2)
+    n_anchors: int = count(300, least=2)
+    n_nearest: int = count(5)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("layers", self.layers, (1, 2))
-        check_count("n_anchors", self.n_anchors, 2)
-        check_count("n_nearest", self.n_nearest)
-
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training = source.training_set()
-        anchors, Z = self._anchors(training, source.seed)
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training = data.training_set()
+        anchors, Z = self._anchors(training, data.seed)
         W, eigenvalues = graph_eigenvectors(Z)
         self._refuse_bits_beyond(
             self.layers * len(eigenvalues),
@@ -150,7 +126,7 @@ def graph_eigenvectors(Z: scipy.sparse.csr_array) -> tuple[NDArray[np.float64], 
 def second_layer(Z: scipy.sparse.csr_array, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cuts (upper, lower) of the second bit of an eigenvector y = Z w.
 
-    f is y - upper where y > 0 and lower - y elsewhere; among the cuts that make f sum to 0, those that minimise f'Lf,
+    f is y - upper where y > 0 and lower - y elsewhere; among the cuts that make f sum to 0, those that minimize f'Lf,
     L = I - Z Lambda^-1 Z', are taken. With f = p + upper * q that is a quadratic function of one number.
     """
     y = Z @ w

@@ -8,15 +8,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash.vectors import Rows
-
-__all__ = ["covariance", "one_way_round", "principal_axes", "random_rotation"]
+from ilhash.vectors import GatheredRows
 
 _CHUNK = 4096  # rows in double precision at a time
 NEGLIGIBLE = 1e-10  # variance, as a share of the largest, that is rounding
 
 
-def covariance(rows: Rows) -> NDArray[np.float64]:
+def covariance(rows: GatheredRows) -> NDArray[np.float64]:
     """Return the covariance matrix (D, D), added up in double precision."""
     total = np.zeros((rows.values.shape[1],) * 2)
     for first in range(0, len(rows.values), _CHUNK):
@@ -25,7 +23,7 @@ def covariance(rows: Rows) -> NDArray[np.float64]:
     return total / len(rows.values)
 
 
-def principal_axes(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def principal_axes(rows: GatheredRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the variances of all axes along which the rows vary, largest first, and the axes as columns."""
     n, d = rows.values.shape
     if d <= n:

@@ -9,17 +9,16 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_choice, check_count, check_positive
+from ilhash._checks import check_positive
+from ilhash._parameters import checked, count, one_of, positive
 from ilhash.diversity import seed_for
-from ilhash.functions import Fitted, HashFunction, LinearLearner
-from ilhash.functions._base import standardisation
-from ilhash.methods._axes import principal_axes, random_rotation
-from ilhash.methods._base import Method, Source, TrainingSet
+from ilhash.functions import Fitted, HashFunction, LinearLearner, standardization
+from ilhash.methods._axes import random_rotation
+from ilhash.methods._base import Method, TrainingData, TrainingSet
 from ilhash.methods._itq import rotate_to_corners
+from ilhash.methods._signs import cyclic_descent, signs
 from ilhash.parallel import run
-from ilhash.vectors import Rows
-
-__all__ = ["BA", "Decoder", "best_codes"]
+from ilhash.vectors import GatheredRows
 
 ENUMERATED = 8  # codes of up to so many bits are found among all of them
 _ROTATIONS = 50  # alternations of ITQ, where it is the start
@@ -31,16 +30,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Decoder:
-    """f(z) = A z + c.
+    """f(z) = z A + c."""
 
-    Attributes
-    ----------
-    A : float32 (b, D), by rows what each bit adds
-    c : float32 (D,)
-    """
-
-    A: Floats
-    c: Floats
+    A: Floats  # (b, D), by rows what each bit adds
+    c: Floats  # (D,)
 
     @classmethod
     def fitted(cls, Z: Floats, X: Floats) -> Decoder:
@@ -63,7 +56,9 @@ def best_codes(Z: Floats, outputs: Floats, X: Floats, decoder: Decoder, mu: floa
     """
     pull = (X - decoder.c) @ decoder.A.T + np.float32(mu) * outputs  # the cost is z'G z - 2 pull'z and a constant
     G = decoder.A @ decoder.A.T
-    return _by_enumeration(pull, G) if Z.shape[1] <= ENUMERATED else _bit_by_bit(Z, pull, G)
+    if Z.shape[1] <= ENUMERATED:
+        return _by_enumeration(pull, G)
+    return np.ascontiguousarray(cyclic_descent(Z, pull, G, _MAX_CYCLES))
 
 
 def _by_enumeration(pull: Floats, G: Floats) -> Floats:
@@ -77,22 +72,6 @@ def _by_enumeration(pull: Floats, G: Floats) -> Floats:
     return np.asarray(everything[np.concatenate(found)])
 
 
-def _bit_by_bit(Z: Floats, pull: Floats, G: Floats) -> Floats:
-    Z = Z.copy(order="F")
-    for _ in range(_MAX_CYCLES):
-        changed = False
-        for bit in range(Z.shape[1]):
-            others = G[:, bit].copy()
-            others[bit] = 0.0
-            towards = pull[:, bit] - Z @ others
-            new = np.where(towards == 0, Z[:, bit], np.where(towards > 0, np.float32(1.0), np.float32(-1.0)))
-            changed |= not np.array_equal(new, Z[:, bit])
-            Z[:, bit] = new
-        if not changed:
-            break
-    return np.ascontiguousarray(Z)
-
-
 @dataclass
 class _Encoder:
     """The functions h and their outputs on the training points, (N, b) of -1 and +1."""
@@ -100,7 +79,7 @@ class _Encoder:
     functions: list[HashFunction | None]
     outputs: Floats
 
-    def refit(self, rows: Rows, Z: Floats, learner: LinearLearner, n_jobs: int | None) -> None:
+    def refit(self, rows: GatheredRows, Z: Floats, learner: LinearLearner, n_jobs: int | None) -> None:
         """Fit a linear SVM to each bit; one that agrees with its bit less often than the one before is not taken.
 
         An SVM minimises a bound on the number of errors, not their number. Without the comparison the penalised
@@ -113,12 +92,18 @@ class _Encoder:
         wanted = [bit for bit in range(Z.shape[1]) if not np.array_equal(self.outputs[:, bit], Z[:, bit])]
         wanted = sorted({*wanted, *(bit for bit, function in enumerate(self.functions) if function is None)})
         for bit, fitted in zip(wanted, run(fit, wanted, n_jobs=n_jobs, prefer="threads"), strict=True):
-            outputs = np.where(fitted.margins > 0, np.float32(1.0), np.float32(-1.0))
+            outputs = signs(fitted.margins)
             errors = [np.count_nonzero(h != Z[:, bit]) for h in (outputs, self.outputs[:, bit])]
             if self.functions[bit] is None or errors[0] <= errors[1]:
                 self.functions[bit], self.outputs[:, bit] = fitted.function, outputs
 
 
+def _check_growth(name: str, value: Any) -> None:
+    if check_positive(name, value) < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class BA(Method):
     """Linear hash functions whose codes a linear decoder turns back into the vectors: a binary autoencoder.
 
@@ -129,28 +114,21 @@ class BA(Method):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b, at most the number of directions in which the training points vary.
-    start : {"itq", "pca"}, default "itq"
-        Codes to begin with.
+    n_bits : int, default 64, number of bits b, at most the number of directions in which the training points vary
+    init : {"itq", "pca"}, default "itq", codes to begin with
     mu, growth : float, default 0.01 and 2
         The first mu, in units of the variance of X (summed over features) per bit, and what it is multiplied by in
         each iteration.
-    iterations : int, default 12
-        Limit on the values of mu.
-    C : float, default 0.1
-        Weight of the SVMs' loss.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 10,000.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn where there are more than N, and ITQ's first rotation.
-    n_jobs : int, optional
-        Workers that fit the encoder.
+    max_iter : int, default 12, limit on the values of mu
+    C : float, default 0.1, weight of the SVMs' loss
+    n_train : int or "auto", default "auto", training points N; "auto" is up to 10,000
+    n_jobs : int, optional, workers that fit the encoder
 
     Attributes
     ----------
-    report_ : for each mu, ``objective`` after the decoder's, the Z- and the encoder's step, and before them; ``error``,
-        |x - f(h(x))|^2 per point and feature, at the start and after each mu
+    report_ : dict
+        For each mu, ``objective`` after the decoder's, the Z- and the encoder's step, and before them; ``error``, |x -
+        f(h(x))|^2 per point and feature, at the start and after each mu.
 
     References
     ----------
@@ -166,50 +144,28 @@ class BA(Method):
     """
 
     auto_train: ClassVar[int] = 10_000
+    renamed: ClassVar[dict[str, str]] = {"start": "init", "iterations": "max_iter"}
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        start: str = "itq",
-        mu: float = 0.01,
-        growth: float = 2.0,
-        iterations: int = 12,
-        C: float = 0.1,
-        n_train: int | str = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.start = start
-        self.mu = mu
-        self.growth = growth
-        self.iterations = iterations
-        self.C = C
-        self.n_jobs = n_jobs
+    init: str = one_of("itq", "pca")
+    mu: float = positive(0.01)
+    growth: float = checked(2.0, _check_growth)
+    max_iter: int = count(12)
+    C: float = positive(0.1)
+    n_jobs: int | None = None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("start", self.start, ("itq", "pca"))
-        check_count("iterations", self.iterations)
-        for name in ("mu", "growth", "C"):
-            check_positive(name, getattr(self, name))
-        if self.growth < 1:
-            raise ValueError(f"growth must be at least 1, got {self.growth!r}")
-
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training = source.training_set()
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training = data.training_set()
         rows = training.rows
-        shift, factor = (part.astype(np.float32) for part in standardisation(rows, "whole"))
+        shift, factor = (part.astype(np.float32) for part in standardization(rows, "whole"))
         X = (rows.values - shift) * factor
-        Z = self._first_codes(training, source.seed)
+        Z = self._first_codes(training, data.seed)
         learner = LinearLearner(self.C, "whole")
         encoder = _Encoder([None] * self.n_bits, Z.copy())
         encoder.refit(rows, Z, learner, self.n_jobs)
         unit = float(np.sum(X**2, dtype=np.float64)) / X.size * X.shape[1] / self.n_bits
         objectives: list[list[float]] = []
         errors = [self._error(encoder, X)]
-        for step in range(self.iterations):
+        for step in range(self.max_iter):
             mu = self.mu * self.growth**step * unit
             decoder = Decoder.fitted(Z, X)
             course = [_objective(Z, encoder.outputs, X, decoder, mu)]
@@ -221,20 +177,17 @@ class BA(Method):
             errors.append(self._error(encoder, X))
             if np.array_equal(Z, encoder.outputs):
                 break
+        self.n_iter_ = len(objectives)
         self.report_.update({"objective": objectives, "error": errors})
         return [function for function in encoder.functions if function is not None]
 
     def _first_codes(self, training: TrainingSet, seed: int) -> Floats:
-        variances, axes = principal_axes(training.rows)
-        self._refuse_bits_beyond(
-            len(variances),
-            f"one per direction in which the {self.n_train_} training points vary, for the codes to begin with",
-        )
-        V = training.centred() @ axes[:, : self.n_bits].astype(np.float32)
-        if self.start == "itq":
+        _, axes = self._principal_axes(training, ", for the codes to begin with")
+        V = training.centered() @ axes[:, : self.n_bits].astype(np.float32)
+        if self.init == "itq":
             first = random_rotation(self.n_bits, np.random.default_rng(seed_for(seed, "start")))
             V = V @ rotate_to_corners(V, first, _ROTATIONS)[0].astype(np.float32)
-        return np.where(V > 0, np.float32(1.0), np.float32(-1.0))
+        return signs(V)
 
     def _error(self, encoder: _Encoder, X: Floats) -> float:
         return float(Decoder.fitted(encoder.outputs, X).error(encoder.outputs, X) / X.shape[1])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ilhash._parameters import check_count
-from ilhash.diversity import seed_for
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash._parameters import count
+from ilhash.diversity import UniformOrder, seed_for
 from ilhash.functions import HashFunction
+from ilhash.hasher import Given
 from ilhash.methods._axes import principal_axes
-from ilhash.methods._base import Method, Source, linear_functions
-
-__all__ = ["BaggedTPCA"]
+from ilhash.methods._base import Method, TrainingData, UndefinedError, linear_functions
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaggedTPCA(Method):
     """Thresholded PCA of many bootstrap samples, a few bits from each, side by side.
 
@@ -22,15 +26,15 @@ class BaggedTPCA(Method):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
     member_bits : int, default 16
         Bits of each member, at most the number of directions in which its sample varies; the last member may give
         fewer.
-    n_train : int or "auto", default "auto"
-        Points N that each member draws, with replacement; "auto" is up to 5,000.
-    random_state : int, RandomState, Generator or None, default 0
-        What the samples are drawn from.
+    n_train : int or "auto", default "auto", points N that each member draws, with replacement; "auto" is up to 5,000
+    random_state : int, RandomState, Generator or None, default 0, what the samples are drawn from
+
+    Attributes
+    ----------
+    members_ : list of int, the member that each bit is of
 
     References
     ----------
@@ -46,28 +50,38 @@ class BaggedTPCA(Method):
 
     nested: ClassVar[bool] = True
     auto_train: ClassVar[int] = 5_000
+    _kept: ClassVar[tuple[str, ...]] = (*Method._kept, "members")
 
-    def __init__(
-        self, n_bits: int = 64, *, member_bits: int = 16, n_train: int | str = "auto", random_state: Any = 0
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.member_bits = member_bits
+    member_bits: int = count(16)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("member_bits", self.member_bits)
-
-    def _learn(self, source: Source) -> list[HashFunction]:
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
         functions: list[HashFunction] = []
+        self.members_ = [bit // self.member_bits for bit in range(self.n_bits)]
         for member in range(-(-self.n_bits // self.member_bits)):
-            drawn = source.pool.bootstrap(seed_for(source.seed, "rows", member), source.n_train)
-            rows = source.training_set(drawn).rows
+            rows = data.training_set(_rows_of_member(member, data.pool, data.seed, data.n_train)).rows
             variances, axes = principal_axes(rows)
             wanted = min(self.member_bits, self.n_bits - len(functions))
             if wanted > len(variances):
-                raise ValueError(
+                raise UndefinedError(
                     f"member_bits must be at most {len(variances)} on these data, one per direction in which the "
-                    f"{source.n_train} points of member {member} vary, got {self.member_bits}"
+                    f"{data.n_train} points of member {member} vary, got {self.member_bits}"
                 )
             functions += linear_functions(rows, axes[:, :wanted])
         return functions
+
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        if not self.members_:
+            raise ValueError("the model must know the members of its bits, got one that an earlier version wrote")
+        return np.sort(_rows_of_member(self.members_[bit], self._pool_again(X, y, graph), self.seed_, self.n_train_))
+
+    def _with_bits(self, chosen: list[int]) -> BaggedTPCA:
+        part = super()._with_bits(chosen)
+        part.members_ = [self.members_[i] for i in chosen] if self.members_ else []
+        return part
+
+    def _read_own_document(self, document: dict[str, Any]) -> None:
+        super()._read_own_document({"members": [], **document})
+
+
+def _rows_of_member(member: int, pool: UniformOrder, seed: int, n_train: int) -> NDArray[np.int64]:
+    return pool.bootstrap(seed_for(seed, "rows", member), n_train)

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ilhash._parameters import check_choice, check_count, check_positive, chosen_bits, resolve_seed
+from ilhash._checks import resolve_seed
+from ilhash._parameters import count, one_of, positive, training_points
 from ilhash.affinity import Labels, LabelSets, supervision_from_labels
-from ilhash.diversity import UniformRows, seed_for
+from ilhash.diversity import UniformOrder, seed_for
 from ilhash.functions import HashFunction, KernelFunction, LinearFunction, RadialBasis
-from ilhash.hasher import Hasher
+from ilhash.hasher import Given, Hasher, Progress
+from ilhash.methods._axes import principal_axes
+from ilhash.methods._docs import completed
 from ilhash.parallel import single_threaded_blas
-from ilhash.vectors import Rows, gather, on_disk, origin_of, refuse_non_finite_anywhere
-
-__all__ = ["KernelMethod", "LinearMethod", "Method", "Source", "SupervisedMethod", "TrainingSet"]
+from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 
 ORIGIN_SAMPLE = 1000  # rows that the origin is taken from
 
 Own = TypeVar("Own", bound="Method")
+
+
+class UndefinedError(ValueError):
+    """A method is not defined on these data: it cannot give so many bits, or there is nothing to learn from."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +37,17 @@ class TrainingSet:
 
     Attributes
     ----------
-    rows : vectors relative to the origin, with mean and variance of each feature
-    indicator : float32 (N, L), 1 where a point has a label; None for methods that do not look at labels
-    numbers : which rows of X these are
+    rows : GatheredRows, vectors relative to the origin, with mean and variance of each feature
+    indicator : float32 array (N, L), optional
+        1 where a point has a label; None for methods that do not look at labels.
+    numbers : int64 array (N,), optional, which rows of X these are
     """
 
-    rows: Rows
+    rows: GatheredRows
     indicator: NDArray[np.float32] | None = None
     numbers: NDArray[np.int64] | None = None
 
-    def centred(self) -> NDArray[np.float32]:
+    def centered(self) -> NDArray[np.float32]:
         """Return the vectors relative to their mean."""
         return np.asarray(self.rows.values - self.rows.mean.astype(np.float32))
 
@@ -54,12 +60,12 @@ class TrainingSet:
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingData:
     """Where training sets come from: X, the rows that may be drawn, and what is known of them."""
 
     X: NDArray[Any]
     supervision: Labels | LabelSets | None
-    pool: UniformRows
+    pool: UniformOrder
     origin: NDArray[np.float32]
     n_train: int
     seed: int
@@ -67,8 +73,13 @@ class Source:
     def training_set(self, rows: NDArray[np.int64] | None = None) -> TrainingSet:
         """Read some rows; by default the ``n_train`` ones that random_state alone draws."""
         if rows is None:
-            rows = np.sort(self.pool.take(seed_for(self.seed, "rows"), 0, self.n_train))
+            rows = drawn_once(self.pool, self.seed, self.n_train)
         return TrainingSet(gather(self.X, rows, self.origin), _indicator(self.supervision, rows), rows)
+
+
+def drawn_once(pool: UniformOrder, seed: int, n_train: int) -> NDArray[np.int64]:
+    """Return the one training set of a method, ascending rows."""
+    return np.sort(pool.take(seed_for(seed, "rows"), 0, n_train))
 
 
 def _indicator(supervision: Labels | LabelSets | None, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
@@ -79,49 +90,50 @@ def _indicator(supervision: Labels | LabelSets | None, rows: NDArray[np.int64]) 
     return np.asarray(supervision.codes[rows, None] == np.arange(len(supervision.names)), dtype=np.float32)
 
 
+@dataclass(eq=False, repr=False)
 class Method(Hasher):
     """A hashing method: draws training points once and learns all its functions from them.
 
-    A method sets the class attributes below and writes ``_learn``; one with more parameters than these also
-    ``__init__`` and ``_check_parameters``.
+    A method sets the class attributes below and writes ``_learn``; further parameters are fields of a dataclass, as
+    ``ilhash._parameters`` shows.
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    n_train : int or "auto", default "auto"
-        Training points N, drawn at random from X; "auto" is all of them up to a number that the method can bear.
+    n_bits : int, default 64, number of bits b
+    n_train : int or "auto", default "auto", training points N, drawn at random; "auto" is up to 50,000
     random_state : int, RandomState, Generator or None, default 0
-        What is random depends on it and the data alone.
+        Which points are drawn, where there are more than N, and all else that is random.
 
     Attributes
     ----------
-    n_train_ : training points
-    report_ : what the method has to tell of its training, for example the course of its objective; plain JSON
+    n_train_ : int, training points
+    n_iter_ : int, rounds that were made, of methods with ``max_iter``; of several bits the most
+    report_ : dict, what the method has to tell of its training, for example the course of its objective; plain JSON
     """
 
-    nested: ClassVar[bool] = False  # whether the first bits of a longer model are the shorter model
+    nested: ClassVar[bool] = False
     supervised: ClassVar[bool] = False  # whether it learns from labels
     auto_train: ClassVar[int] = 50_000
+    _kept: ClassVar[tuple[str, ...]] = ("n_train", "n_rows", "n_drawable", "report", "n_iter")
 
-    def __init__(self, n_bits: int = 64, *, n_train: int | str = "auto", random_state: Any = 0) -> None:
-        self.n_bits = n_bits
-        self.n_train = n_train
-        self.random_state = random_state
+    n_bits: int = count(64)
+    _: KW_ONLY
+    n_train: int | str = training_points()
+    random_state: Any = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:
+            cls.__doc__ = completed(cls.__doc__, (base.__doc__ for base in cls.__bases__))
 
     @abstractmethod
-    def _learn(self, source: Source) -> list[HashFunction]:
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
         """Return one function per bit; whatever else is worth knowing goes to ``report_``."""
 
-    def fit(self: Own, X: Any, y: Any = None) -> Own:
-        """Learn from vectors (n, D), also a memory map, and where the method is supervised from their labels.
-
-        Parameters
-        ----------
-        X : array (n, D); only the rows that are drawn are read of a memory map
-        y : labels (n,), or an indicator matrix (n, L); not looked at by unsupervised methods
-        """
-        with self._all_or_nothing(), single_threaded_blas():
+    def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
+        self._refuse(graph, "it learns from labels or from vectors alone")
+        self._refuse(means, "its bits are learnt in one piece")
+        with single_threaded_blas():
             self._check_parameters()
             X = self._read(X, reset=True)
             if len(X) < 2:
@@ -130,24 +142,46 @@ class Method(Hasher):
                 refuse_non_finite_anywhere(X)
             self.seed_ = resolve_seed(self.random_state)
             supervision = self._supervision(len(X), y)
-            pool = UniformRows(len(X), self._trainable(len(X), supervision, y))
+            pool = UniformOrder(len(X), self._trainable(len(X), supervision, y))
+            self.n_rows_: int | None = len(X)
+            self.n_drawable_: int | None = pool.size
             self.n_train_ = self._training_size(pool.size)
             sample = pool.take(seed_for(self.seed_, "sample"), 0, min(ORIGIN_SAMPLE, pool.size))
             self.origin_ = origin_of(X, sample)
             self.report_: dict[str, Any] = {}
-            self.functions_ = self._learn(Source(X, supervision, pool, self.origin_, self.n_train_, self.seed_))
+            self.functions_ = self._learn(TrainingData(X, supervision, pool, self.origin_, self.n_train_, self.seed_))
             self._prepare_encoder()
-        return self
+        if progress is not None:
+            progress(len(self.functions_), len(self.functions_))
 
-    def _check_parameters(self) -> None:
-        self._check_bits()
-        if not isinstance(self.n_train, str):
-            check_count("n_train", self.n_train, 2)
-        elif self.n_train != "auto":
-            raise ValueError(f"n_train must be 'auto' or a whole number of at least 2, got {self.n_train!r}")
+    def _refuse(self, given: Given, reason: str) -> None:
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} must be None for {type(self).__name__}, got {type(value).__name__}: {reason}; ILH takes it"
+                )
 
-    def _check_bits(self) -> None:
-        check_count("n_bits", self.n_bits)
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        return drawn_once(self._pool_again(X, y, graph), self.seed_, self.n_train_)
+
+    def _pool_again(self, X: Any, y: Any, graph: Given) -> UniformOrder:
+        """Return what training sets were drawn from."""
+        self._refuse(graph, "it learns from labels or from vectors alone")
+        if X is None and (self.n_rows_ is None or self.n_drawable_ != self.n_rows_):
+            raise ValueError(
+                f"X and y must be given again, since {type(self).__name__} knows only where all rows could be drawn, "
+                "got no X"
+            )
+        if X is None:
+            return UniformOrder(int(self.n_rows_ or 0))
+        n_rows = len(self._read(X, reset=False))
+        pool = UniformOrder(n_rows, self._trainable(n_rows, self._supervision(n_rows, y), y))
+        if self.n_rows_ is not None and (n_rows, pool.size) != (self.n_rows_, self.n_drawable_):
+            raise ValueError(
+                f"X and y must be the data that the model was fitted on, {self.n_drawable_} of {self.n_rows_} rows to "
+                f"draw from, got {pool.size} of {n_rows}"
+            )
+        return pool
 
     def _supervision(self, n_points: int, y: Any) -> Labels | LabelSets | None:
         return None
@@ -169,16 +203,23 @@ class Method(Hasher):
         if self.n_train > available:
             warnings.warn(
                 f"n_train={self.n_train} is more than the {available} points that can be drawn: all of them are used",
-                stacklevel=3,
+                stacklevel=4,
             )
         return int(min(self.n_train, available))
 
     def _refuse_bits_beyond(self, limit: int, reason: str) -> None:
         """Refuse more bits than the method can give; the reason says what there are only ``limit`` of."""
         if self.n_bits > limit:
-            raise ValueError(
+            raise UndefinedError(
                 f"n_bits must be at most {limit} for {type(self).__name__} on these data, {reason}, got {self.n_bits}"
             )
+
+    def _principal_axes(self, training: TrainingSet, hint: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return variances and axes of the training points; refuse more bits than there are axes."""
+        variances, axes = principal_axes(training.rows)
+        directions = f"one per direction in which the {self.n_train_} training points vary"
+        self._refuse_bits_beyond(len(variances), directions + hint)
+        return variances, axes
 
     def __getitem__(self: Own, which: Any) -> Own:
         """Return a model of some of the bits, where bits do not depend on how many there are."""
@@ -188,33 +229,26 @@ class Method(Hasher):
                 f"bits of {type(self).__name__} must be kept together: they are learnt jointly, and the first of them "
                 f"are not the shorter model; fit one with fewer n_bits, got {which!r}"
             )
-        return self._with_bits(chosen_bits(which, len(self.functions_)))
-
-    def _own_document(self) -> dict[str, Any]:
-        return {"n_train": self.n_train_, "report": self.report_}
+        return super().__getitem__(which)
 
     def _read_own_document(self, document: dict[str, Any]) -> None:
-        self.n_train_ = document["n_train"]
-        self.report_ = document["report"]
+        super()._read_own_document({"n_rows": None, "n_drawable": None, **document})  # earlier versions kept neither
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SupervisedMethod(Method):
     """A method that learns from labels.
 
     Parameters
     ----------
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
+    n_train : int or "auto", default "auto", training points N, drawn at random; "auto" is up to 5,000
+    unlabeled : label or None, default -1, the label that means unknown; None: there is no such label
     """
 
     supervised: ClassVar[bool] = True
     auto_train: ClassVar[int] = 5_000
 
-    def __init__(
-        self, n_bits: int = 64, *, n_train: int | str = "auto", unlabeled: Any = -1, random_state: Any = 0
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.unlabeled = unlabeled
+    unlabeled: Any = -1
 
     def _supervision(self, n_points: int, y: Any) -> Labels | LabelSets:
         if y is None:
@@ -238,13 +272,13 @@ class LinearMethod(Method):
     ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]] | None]:
         """Return the directions w, (D, n_bits), and the thresholds, (n_bits,) or None where they are 0."""
 
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training = source.training_set()
-        return linear_functions(training.rows, *self._directions(training, source.seed))
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training = data.training_set()
+        return linear_functions(training.rows, *self._directions(training, data.seed))
 
 
 def linear_functions(
-    rows: Rows, directions: NDArray[np.floating[Any]], thresholds: NDArray[np.floating[Any]] | None = None
+    rows: GatheredRows, directions: NDArray[np.floating[Any]], thresholds: NDArray[np.floating[Any]] | None = None
 ) -> list[HashFunction]:
     """Turn directions and thresholds on x - mean into functions of x - origin."""
     weights = np.ascontiguousarray(directions.T, dtype=np.float32)
@@ -252,41 +286,21 @@ def linear_functions(
     return [LinearFunction(w, np.float32(b)) for w, b in zip(weights, bias, strict=True)]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelMethod(SupervisedMethod):
     """A supervised method whose bits are w'phi(x) + bias > 0, phi_j(x) = exp(-|x - c_j|^2 / s).
 
     Parameters
     ----------
-    n_centers : int, default 500
-        Number of radial basis functions m, centred on training points.
-    kernel_width : float, optional
-        s, on features scaled as ``scaling`` says; default half the mean squared distance.
+    n_centers : int, default 500, number of radial basis functions m, centred on training points
+    kernel_width : float, optional, s, on features scaled as ``scaling`` says; default half the mean squared distance
     scaling : {"columns", "whole"}, default "columns"
         Whether each feature is standardised on its own, or all by one factor (pixels).
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
-        self.n_centers = n_centers
-        self.kernel_width = kernel_width
-        self.scaling = scaling
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_centers", self.n_centers)
-        check_choice("scaling", self.scaling, ("columns", "whole"))
-        if self.kernel_width is not None:
-            check_positive("kernel_width", self.kernel_width)
+    n_centers: int = count(500)
+    kernel_width: float | None = positive(None)
+    scaling: str = one_of("columns", "whole")
 
     @abstractmethod
     def _weights(
@@ -294,17 +308,17 @@ class KernelMethod(SupervisedMethod):
     ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """Return weights (m, n_bits) and bias (n_bits,) on phi (N, m) of the training points."""
 
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training = source.training_set()
-        basis = radial_basis(training.rows, self.n_centers, self.scaling, self.kernel_width, source.seed)
-        weights, bias = self._weights(basis.of(training.rows.values), training, source.seed)
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training = data.training_set()
+        basis = radial_basis(training.rows, self.n_centers, self.scaling, self.kernel_width, data.seed)
+        weights, bias = self._weights(basis.of(training.rows.values), training, data.seed)
         return kernel_functions(basis, weights, bias)
 
 
-def radial_basis(rows: Rows, n_centers: int, scaling: str, width: float | None, seed: int) -> RadialBasis:
+def radial_basis(rows: GatheredRows, n_centers: int, scaling: str, width: float | None, seed: int) -> RadialBasis:
     """Centre radial basis functions on some of the rows."""
     n = len(rows.values)
-    centers = UniformRows(n).take(seed_for(seed, "centers"), 0, min(n_centers, n))
+    centers = UniformOrder(n).take(seed_for(seed, "centers"), 0, min(n_centers, n))
     return RadialBasis.around(rows, centers, scaling, width, common=True)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count
+from ilhash._parameters import count
 from ilhash.diversity import seed_for
 from ilhash.methods._base import KernelMethod, TrainingSet
 from ilhash.methods._pairs import AllPairs
-
-__all__ = ["BRE", "best_change"]
+from ilhash.methods._signs import signs
 
 Floats = NDArray[np.float64]
 Factors = NDArray[np.float32]
@@ -22,19 +22,14 @@ def best_change(margins: Floats, column: Floats, factors: Factors, sign: Factors
     """Return the t for which z = sign(margins + t column) makes sum_j sign_j (factors_j'z)^2 smallest.
 
     Point n changes sign at t_n = -margins_n / column_n and nowhere else. With the points sorted by t_n, the factors'
-    products with z are running sums, and the objective between any two neighbouring t_n comes in one sweep.
-
-    Parameters
-    ----------
-    margins, column : (N,)
-    factors : (r, N)
-    sign : (r,) of -1 and +1
+    products with z are running sums, and the objective between any two neighbouring t_n comes in one sweep. Margins and
+    column are (N,), factors (r, N), and sign (r,) of -1 and +1.
     """
     moves = column != 0.0
     thresholds = -margins[moves] / column[moves]
     order = np.argsort(thresholds, kind="stable")
     thresholds = thresholds[order]
-    first = np.where(margins > 0, 1.0, -1.0)
+    first = signs(margins)
     first[moves] = np.where(column[moves] > 0, -1.0, 1.0)  # far to the left
     turned = np.flatnonzero(moves)[order]
     products = np.empty((len(factors), len(turned) + 1), np.float32)
@@ -56,6 +51,7 @@ def _inside(thresholds: Floats, place: int) -> float:
     return float(0.5 * (thresholds[place - 1] + thresholds[place]))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BRE(KernelMethod):
     """Kernel functions whose Hamming distances match 0 and 1 for similar and other points, weight by weight.
 
@@ -66,23 +62,13 @@ class BRE(KernelMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    n_weights : int, default 50
-        Basis functions of each bit that have a weight, drawn at random among the centres.
-    passes : int, default 3
+    n_weights : int, default 50, basis functions of each bit that have a weight, drawn at random among the centres
+    max_iter : int, default 3
         Limit on the times that every weight has its turn; it ends sooner where a pass changes nothing.
-    n_centers, kernel_width, scaling : as in ILH
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
-    random_state : int, RandomState, Generator or None, default 0
-        Training points, centres, which of them a bit has weights for, and the weights to begin with.
 
     Attributes
     ----------
-    report_ : ``loss``, the mean of (d_nm - t_nm)^2 over all pairs, at the start and after each bit's turn
+    report_ : dict, ``loss``, the mean of (d_nm - t_nm)^2 over all pairs, at the start and after each bit's turn
 
     References
     ----------
@@ -97,35 +83,10 @@ class BRE(KernelMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        n_weights: int = 50,
-        passes: int = 3,
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-        )
-        self.n_weights = n_weights
-        self.passes = passes
+    renamed: ClassVar[dict[str, str]] = {"passes": "max_iter"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_weights", self.n_weights)
-        check_count("passes", self.passes)
+    n_weights: int = count(50)
+    max_iter: int = count(3)
 
     def _weights(self, phi: NDArray[np.float32], training: TrainingSet, seed: int) -> tuple[Floats, Floats]:
         mean = phi.mean(axis=0, dtype=np.float64)
@@ -138,9 +99,9 @@ class BRE(KernelMethod):
             rng = np.random.default_rng(seed_for(seed, "start", bit))
             chosen.append(rng.permutation(len(columns))[:n_weights])
             W[chosen[bit], bit] = rng.standard_normal(n_weights)
-        Z = _signs(columns.T @ W)
+        Z = signs(columns.T @ W)
         loss = [pairs.loss(Z) / 4]
-        for _ in range(self.passes):
+        for _ in range(self.max_iter):
             changed = False
             for bit in range(self.n_bits):
                 changed |= self._lower(bit, chosen[bit], columns, W, Z, pairs)
@@ -148,6 +109,7 @@ class BRE(KernelMethod):
             if not changed:
                 break
         self.report_["loss"] = loss
+        self.n_iter_ = (len(loss) - 1) // self.n_bits
         return W, -(mean @ W)
 
     def _lower(
@@ -167,16 +129,12 @@ class BRE(KernelMethod):
         for center in chosen:
             t = best_change(margins, columns[center], factors, sign)
             moved = margins + t * columns[center]
-            energy = _form(_signs(moved), factors, sign)
+            energy = _form(signs(moved), factors, sign)
             if energy < best - 1e-9 * abs(best):  # running sums are in single precision: only what is really lower
                 W[center, bit] += t
                 margins, best, changed = moved, energy, True
-        Z[:, bit] = _signs(margins)
+        Z[:, bit] = signs(margins)
         return changed
-
-
-def _signs(margins: Floats) -> Floats:
-    return np.where(margins > 0, 1.0, -1.0)
 
 
 def _form(z: Floats, factors: Factors, sign: Factors) -> float:

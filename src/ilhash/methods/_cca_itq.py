@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count, check_positive
+from ilhash._parameters import count, positive
 from ilhash.diversity import seed_for
 from ilhash.methods._axes import covariance, one_way_round, random_rotation
-from ilhash.methods._base import LinearMethod, SupervisedMethod, TrainingSet
+from ilhash.methods._base import LinearMethod, SupervisedMethod, TrainingSet, UndefinedError
 from ilhash.methods._itq import rotate_to_corners
-
-__all__ = ["CCAITQ", "canonical_directions"]
 
 _UNCORRELATED = 1e-6  # canonical correlations below this are rounding
 
 
 def canonical_directions(
-    training: TrainingSet, regularisation: float
+    training: TrainingSet, regularization: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the directions w of canonical correlation with the labels, as columns, and their correlations.
 
-    They solve S_xy S_yy^+ S_yx w = r^2 S_xx w, scaled to w'S_xx w = 1, where S_xx has ``regularisation`` times its
+    They solve S_xy S_yy^+ S_yx w = r^2 S_xx w, scaled to w'S_xx w = 1, where S_xx has ``regularization`` times its
     mean diagonal added to the diagonal. There are at most L - 1 of them for L exclusive labels.
     """
     sxx = covariance(training.rows)
-    sxx.flat[:: len(sxx) + 1] += regularisation * max(np.trace(sxx) / len(sxx), np.finfo(float).tiny)
+    sxx.flat[:: len(sxx) + 1] += regularization * max(np.trace(sxx) / len(sxx), np.finfo(float).tiny)
     Y = training.labels - training.labels.mean(axis=0, dtype=np.float64)
     sizes, axes = scipy.linalg.eigh(Y.T @ Y / len(Y))
     kept = sizes > 1e-10 * sizes[-1]
     whitened = (Y @ (axes[:, kept] / np.sqrt(sizes[kept]))).astype(np.float32)
-    sxy = (training.centred().T @ whitened).astype(np.float64) / len(Y)
+    sxy = (training.centered().T @ whitened).astype(np.float64) / len(Y)
     half = scipy.linalg.cholesky(sxx, lower=True)
     left, correlations, _ = scipy.linalg.svd(scipy.linalg.solve_triangular(half, sxy, lower=True), full_matrices=False)
     some = correlations > _UNCORRELATED
@@ -41,6 +40,7 @@ def canonical_directions(
     return one_way_round(directions), correlations[some]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CCAITQ(LinearMethod, SupervisedMethod):
     """Directions correlated with the labels (CCA), then the rotation that brings points closest to the cube's corners.
 
@@ -51,22 +51,15 @@ class CCAITQ(LinearMethod, SupervisedMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    iterations : int, default 50
-        Alternations of codes and rotation.
-    regularisation : float, default 1e-4
+    max_iter : int, default 50, alternations of codes and rotation
+    regularization : float, default 1e-4
         What is added to the diagonal of the covariance of X, as a share of its mean (the paper's rho).
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
-    random_state : int, RandomState, Generator or None, default 0
-        The first rotation, and which points are drawn where there are more than N.
+    n_train : int or "auto", default "auto", training points N; "auto" is up to 50,000
 
     Attributes
     ----------
-    report_ : ``correlations`` of the directions used, ``loss``, the quantisation loss before and after each alternation
+    report_ : dict
+        ``correlations`` of the directions used, ``loss``, the quantisation loss before and after each alternation.
 
     References
     ----------
@@ -83,33 +76,19 @@ class CCAITQ(LinearMethod, SupervisedMethod):
     """
 
     auto_train: ClassVar[int] = 50_000
+    renamed: ClassVar[dict[str, str]] = {"iterations": "max_iter", "regularisation": "regularization"}
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        iterations: int = 50,
-        regularisation: float = 1e-4,
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
-        self.iterations = iterations
-        self.regularisation = regularisation
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("iterations", self.iterations)
-        check_positive("regularisation", self.regularisation)
+    max_iter: int = count(50)
+    regularization: float = positive(1e-4)
 
     def _directions(self, training: TrainingSet, seed: int) -> tuple[NDArray[np.floating[Any]], None]:
-        directions, correlations = canonical_directions(training, self.regularisation)
+        directions, correlations = canonical_directions(training, self.regularization)
         if not len(correlations):
-            raise ValueError("X must be correlated with the labels, got vectors that do not tell anything about them")
+            raise UndefinedError("X must be correlated with the labels, got vectors that say nothing about them")
         W = directions[:, : self.n_bits] * correlations[: self.n_bits]
         self.report_["correlations"] = correlations[: self.n_bits].tolist()
-        V = training.centred() @ W.astype(np.float32)
+        V = training.centered() @ W.astype(np.float32)
         start = random_rotation(self.n_bits, np.random.default_rng(seed_for(seed, "start")))[: V.shape[1]]
-        R, self.report_["loss"] = rotate_to_corners(V, start, self.iterations)
+        R, self.report_["loss"] = rotate_to_corners(V, start, self.max_iter)
+        self.n_iter_ = self.max_iter
         return W @ R, None

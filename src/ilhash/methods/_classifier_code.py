@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_choice
+from ilhash._parameters import one_of
 from ilhash.diversity import seed_for
 from ilhash.functions import CodewordFunction, HashFunction, KernelFunction, LinearFunction
-from ilhash.methods._base import Source, TrainingSet
+from ilhash.methods._base import TrainingData, TrainingSet, UndefinedError
 from ilhash.methods._two_step import TwoStepMethod
-
-__all__ = ["ClassifierCode", "codewords"]
 
 CANDIDATES = 32  # splits of the classes among which the best is taken for each bit
 
@@ -41,6 +40,7 @@ def codewords(n_classes: int, n_bits: int, seed: int) -> NDArray[np.uint8]:
     return words
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ClassifierCode(TwoStepMethod):
     """The predicted class as a code: one-hot, a codeword of b bits, or random projections of the class scores.
 
@@ -51,24 +51,14 @@ class ClassifierCode(TwoStepMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b; for ``code="one-hot"`` it must be the number of classes.
+    n_bits : int, default 64, number of bits b; for ``code="one-hot"`` it must be the number of classes
     code : {"ecoc", "one-hot", "scores"}, default "ecoc"
         The codeword of the class with the highest score, one bit per class, or signs of Gaussian projections of the
         centred scores.
-    hash_function : {"linear", "kernel"}, default "linear"
-        What the scores are functions of.
-    C : float or "auto", default "auto"
-        Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
-    n_centers, kernel_width, scaling : as in ILH
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
+    hash_function : {"linear", "kernel"}, default "linear", what the scores are functions of
+    n_train : int or "auto", default "auto", training points N; "auto" is up to 50,000
     random_state : int, RandomState, Generator or None, default 0
         What codewords or projections are drawn from, bit i from (random_state, i).
-    n_jobs : int, optional
-        Workers that fit the classifiers.
 
     References
     ----------
@@ -89,66 +79,37 @@ class ClassifierCode(TwoStepMethod):
 
     auto_train: ClassVar[int] = 50_000
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        code: str = "ecoc",
-        hash_function: str = "linear",
-        C: float | str = "auto",
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            hash_function=hash_function,
-            C=C,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.code = code
+    code: str = one_of("ecoc", "one-hot", "scores")
+    hash_function: str = one_of("linear", "kernel")
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
         """Whether the first bits of a longer model are the shorter model: not of one-hot codes."""
         return self.code != "one-hot"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("code", self.code, ("ecoc", "one-hot", "scores"))
-        check_choice("hash_function", self.hash_function, ("linear", "kernel"))
-
     def _bits(self, training: TrainingSet, seed: int) -> NDArray[np.int8]:
         return np.where(training.labels > 0, 1, -1).astype(np.int8)
 
-    def _learn(self, source: Source) -> list[HashFunction]:
-        scores = super()._learn(source)
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        scores = super()._learn(data)
         n_classes = len(scores)
         if self.code == "scores":
-            return self._projections(scores, source)
+            return self._projections(scores, data)
         if self.code == "ecoc":
-            words = codewords(n_classes, self.n_bits, source.seed)
+            words = codewords(n_classes, self.n_bits, data.seed)
         elif self.n_bits == n_classes:
             words = np.eye(n_classes, dtype=np.uint8)
         else:
-            raise ValueError(f"n_bits must be {n_classes} for one-hot codes, one per class, got {self.n_bits}")
+            raise UndefinedError(f"n_bits must be {n_classes} for one-hot codes, one per class, got {self.n_bits}")
         shared = tuple(scores)
         return [CodewordFunction(shared, ones) for ones in words]
 
-    def _projections(self, scores: list[HashFunction], source: Source) -> list[HashFunction]:
-        rows = source.training_set().rows
+    def _projections(self, scores: list[HashFunction], data: TrainingData) -> list[HashFunction]:
+        # A class without training points has a constant score: it changes no mixture, and has no kernel.
+        scores = [score for score in scores if isinstance(score, KernelFunction)] or scores
+        rows = data.training_set().rows
         mean = np.array([score.margins(rows.values).mean(dtype=np.float64) for score in scores])
-        seeds = (seed_for(source.seed, "direction", bit) for bit in range(self.n_bits))
+        seeds = (seed_for(data.seed, "direction", bit) for bit in range(self.n_bits))
         return [_mixture(scores, np.random.default_rng(own).standard_normal(len(scores)), mean) for own in seeds]
 
 

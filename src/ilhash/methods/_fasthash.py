@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ilhash._parameters import check_count, check_positive
+from ilhash._parameters import count, positive
 from ilhash.diversity import seed_for
 from ilhash.functions import HashFunction, TreeBooster
-from ilhash.methods._base import Source, SupervisedMethod
+from ilhash.methods._base import SupervisedMethod, TrainingData
 from ilhash.methods._ksh_loss import PairLoss, label_pairs
 from ilhash.zstep import MAX_SWEEPS
 
-__all__ = ["FastHash"]
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class FastHash(SupervisedMethod):
     """KSH's loss by min-cut one bit after the other, each followed by boosted trees that stand in for it.
 
@@ -26,28 +26,19 @@ class FastHash(SupervisedMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    n_trees : int, default 100
-        Trees of each bit.
-    depth : int, default 4
-        Depth of the trees.
-    learning_rate : float, default 0.2
-        Share of each tree that is added.
-    n_similar, n_dissimilar : int, default 100
-        Partners of each training point in pairs.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
+    n_estimators : int, default 100, trees of each bit
+    max_depth : int, default 4, depth of the trees
+    learning_rate : float, default 0.2, share of each tree that is added
+    n_similar, n_dissimilar : int, default 100, partners of each training point in pairs
     random_state : int, RandomState, Generator or None, default 0
         Training points, pairs, the order of blocks, and the features that a node of a tree looks at: the square root
         of their number, drawn at random, which is part of what makes the trees quick.
 
     Attributes
     ----------
-    report_ : for each bit, ``loss``, the mean of (z_n'z_m / k - y_nm)^2 with the bit of the min-cut, ``tree_loss`` with
-        that of the trees, and ``accuracy``, the share of training points on which they agree
+    report_ : dict
+        For each bit, ``loss``, the mean of (z_n'z_m / k - y_nm)^2 with the bit of the min-cut, ``tree_loss`` with that
+        of the trees, and ``accuracy``, the share of training points on which they agree.
 
     References
     ----------
@@ -58,46 +49,27 @@ class FastHash(SupervisedMethod):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 5)) + np.repeat([[0], [3]], 50, axis=0)
-    >>> model = FastHash(n_bits=3, n_trees=5, n_similar=10, n_dissimilar=10).fit(X, np.repeat([0, 1], 50))
+    >>> model = FastHash(n_bits=3, n_estimators=5, n_similar=10, n_dissimilar=10).fit(X, np.repeat([0, 1], 50))
     >>> len(model.report_["accuracy"])
     3
     """
 
     nested: ClassVar[bool] = True
+    renamed: ClassVar[dict[str, str]] = {"n_trees": "n_estimators", "depth": "max_depth"}
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        n_trees: int = 100,
-        depth: int = 4,
-        learning_rate: float = 0.2,
-        n_similar: int = 100,
-        n_dissimilar: int = 100,
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
-        self.n_trees = n_trees
-        self.depth = depth
-        self.learning_rate = learning_rate
-        self.n_similar = n_similar
-        self.n_dissimilar = n_dissimilar
+    n_estimators: int = count(100)
+    max_depth: int = count(4)
+    learning_rate: float = positive(0.2)
+    n_similar: int = count(100)
+    n_dissimilar: int = count(100)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("n_trees", "depth", "n_similar", "n_dissimilar"):
-            check_count(name, getattr(self, name))
-        check_positive("learning_rate", self.learning_rate)
-
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training, seed = source.training_set(), source.seed
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training, seed = data.training_set(), data.seed
         n = len(training.rows.values)
         y = label_pairs(training.labels, self.n_similar, self.n_dissimilar, seed_for(seed, "graph"))
         loss = PairLoss(y, np.empty((n, 0), np.int8))
         booster = TreeBooster(
-            training.rows.values, n_trees=self.n_trees, depth=self.depth, learning_rate=self.learning_rate
+            training.rows.values, n_trees=self.n_estimators, depth=self.max_depth, learning_rate=self.learning_rate
         )
         functions: list[HashFunction] = []
         report: dict[str, list[float]] = {"loss": [], "tree_loss": [], "accuracy": []}

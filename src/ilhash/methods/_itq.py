@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count
+from ilhash._parameters import count
 from ilhash.diversity import seed_for
-from ilhash.methods._axes import principal_axes, random_rotation
+from ilhash.methods._axes import random_rotation
 from ilhash.methods._base import LinearMethod, TrainingSet
-
-__all__ = ["ITQ", "rotate_to_corners"]
+from ilhash.methods._signs import signs
 
 
 def rotate_to_corners(
-    V: NDArray[np.float32], R: NDArray[np.float64], iterations: int
+    V: NDArray[np.float32], R: NDArray[np.float64], max_iter: int
 ) -> tuple[NDArray[np.float64], list[float]]:
     """Alternate B = sign(V R) and the rotation R that brings V closest to B (orthogonal Procrustes).
 
@@ -26,16 +26,17 @@ def rotate_to_corners(
     """
     losses = []
     size = float(np.einsum("ij,ij->", V, V, dtype=np.float64)) + len(V) * R.shape[1]  # |V R|^2 + |B|^2 for any R and B
-    for iteration in range(iterations + 1):
-        B = np.where(V @ R.astype(np.float32) > 0, np.float32(1.0), np.float32(-1.0))
+    for iteration in range(max_iter + 1):
+        B = signs(V @ R.astype(np.float32))
         fit = (V.T @ B).astype(np.float64)
         losses.append((size - 2.0 * float(np.sum(fit * R))) / len(V))
-        if iteration < iterations:
+        if iteration < max_iter:
             left, _, right = scipy.linalg.svd(fit, full_matrices=False)
             R = left @ right
     return R, losses
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ITQ(LinearMethod):
     """PCA, then the rotation that brings the vectors closest to the corners of the cube, found by alternation.
 
@@ -44,18 +45,12 @@ class ITQ(LinearMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b, at most the number of directions in which the training points vary.
-    iterations : int, default 50
-        Alternations of codes and rotation.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        The first rotation, and which points are drawn where there are more than N.
+    n_bits : int, default 64, number of bits b, at most the number of directions in which the training points vary
+    max_iter : int, default 50, alternations of codes and rotation
 
     Attributes
     ----------
-    report_ : ``loss``, the quantisation loss per point before and after each alternation
+    report_ : dict, ``loss``, the quantisation loss per point before and after each alternation
 
     References
     ----------
@@ -71,24 +66,15 @@ class ITQ(LinearMethod):
     True
     """
 
-    def __init__(
-        self, n_bits: int = 64, *, iterations: int = 50, n_train: int | str = "auto", random_state: Any = 0
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.iterations = iterations
+    renamed: ClassVar[dict[str, str]] = {"iterations": "max_iter"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("iterations", self.iterations)
+    max_iter: int = count(50)
 
     def _directions(self, training: TrainingSet, seed: int) -> tuple[NDArray[np.floating[Any]], None]:
-        variances, axes = principal_axes(training.rows)
-        self._refuse_bits_beyond(
-            len(variances),
-            f"one per direction in which the {self.n_train_} training points vary; LSH has no such limit",
-        )
+        variances, axes = self._principal_axes(training, "; LSH has no such limit")
         W = axes[:, : self.n_bits] / np.sqrt(variances[: self.n_bits].mean())
-        V = training.centred() @ W.astype(np.float32)
+        V = training.centered() @ W.astype(np.float32)
         start = random_rotation(self.n_bits, np.random.default_rng(seed_for(seed, "start")))
-        R, self.report_["loss"] = rotate_to_corners(V, start, self.iterations)
+        R, self.report_["loss"] = rotate_to_corners(V, start, self.max_iter)
+        self.n_iter_ = self.max_iter
         return W @ R, None

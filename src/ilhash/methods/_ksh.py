@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count
+from ilhash._parameters import count
 from ilhash.methods._base import KernelMethod, TrainingSet
 from ilhash.methods._pairs import AllPairs
-
-__all__ = ["KSH", "Residue", "whitened"]
+from ilhash.methods._signs import signs
 
 _DEGENERATE = 1e-6  # variance of kernel features, as a share of the largest, that single precision cannot tell from 0
 
@@ -66,6 +66,7 @@ class Residue:
         return -float(s.astype(np.float64) @ Rs) / n**2, -gradient.astype(np.float64) / n**2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSH(KernelMethod):
     """Kernel functions whose codes' inner products match the similarities, learnt greedily one bit after the other.
 
@@ -76,24 +77,14 @@ class KSH(KernelMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    iterations : int, default 30
-        Limit on the gradient steps of each bit.
-    n_centers, kernel_width, scaling : as in ILH
-        Number of anchors m, the width of the kernel, and the scale of the features.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
-    random_state : int, RandomState, Generator or None, default 0
-        Training points and anchors.
+    max_iter : int, default 30, limit on the gradient steps of each bit
 
     Attributes
     ----------
-    report_ : for each bit, ``smoothed_start`` and ``smoothed``, the smoothed objective -s'R s / N^2 at the eigenvector
-        and after the gradient steps; ``quality_start`` and ``quality``, h'R h / N^2 of the eigenvector's bits and of
-        those that were kept; and ``loss``, the mean of (h_n'h_m / b - y_nm)^2 over all pairs in the end
+    report_ : dict
+        For each bit, ``smoothed_start`` and ``smoothed``, the smoothed objective -s'R s / N^2 at the eigenvector and
+        after the gradient steps; ``quality_start`` and ``quality``, h'R h / N^2 of the eigenvector's bits and of those
+        that were kept; and ``loss``, the mean of (h_n'h_m / b - y_nm)^2 over all pairs in the end.
 
     References
     ----------
@@ -107,37 +98,15 @@ class KSH(KernelMethod):
     (100, 1)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        iterations: int = 30,
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-        )
-        self.iterations = iterations
+    renamed: ClassVar[dict[str, str]] = {"iterations": "max_iter"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("iterations", self.iterations)
+    max_iter: int = count(30)
 
     def _weights(self, phi: NDArray[np.float32], training: TrainingSet, seed: int) -> tuple[Floats, Floats]:
         P, T, mean = whitened(phi)
         pairs = AllPairs.of_labels(training.labels)
         residue = Residue(pairs, self.n_bits)
+        self.n_iter_ = 0
         between = residue.between(P)  # P'R P, brought up to date bit by bit
         found, bits = np.empty((P.shape[1], self.n_bits)), np.empty((len(P), self.n_bits), np.float32)
         for bit in range(self.n_bits):
@@ -157,9 +126,10 @@ class KSH(KernelMethod):
         if np.sum((P @ start) ** 3) < 0:  # eigenvectors come with either sign; the sign of the skewness hardly wavers
             start = -start
         end = scipy.optimize.minimize(
-            residue.smoothed, start, args=(P,), jac=True, method="L-BFGS-B", options={"maxiter": self.iterations}
+            residue.smoothed, start, args=(P,), jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter}
         )
-        codes = [_signs(P @ u.astype(np.float32)) for u in (start, end.x)]
+        self.n_iter_ = max(self.n_iter_, int(end.nit))
+        codes = [signs(P @ u.astype(np.float32)) for u in (start, end.x)]
         quality = [float(h.astype(np.float64) @ residue.times(h)) / len(P) ** 2 for h in codes]
         better = int(quality[1] > quality[0])
         for name, value in (
@@ -170,7 +140,3 @@ class KSH(KernelMethod):
         ):
             self.report_.setdefault(name, []).append(value)
         return (start, end.x)[better], codes[better]
-
-
-def _signs(projected: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.where(projected > 0, np.float32(1.0), np.float32(-1.0))

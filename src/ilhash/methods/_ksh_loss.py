@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash.affinity import Labels, LabelSets
-from ilhash.zstep import ZStep, graph_couplings
-
-__all__ = ["PairLoss", "label_pairs"]
+from ilhash.graph import graph_couplings
+from ilhash.zstep import ZStep
 
 
 def label_pairs(indicator: NDArray[np.float32], similar: int, dissimilar: int, seed: int) -> scipy.sparse.csr_array:
@@ -31,16 +30,11 @@ def label_pairs(indicator: NDArray[np.float32], similar: int, dissimilar: int, s
 
 
 class PairLoss:
-    """sum over pairs of (z_n'z_m - b y_nm)^2, for codes that change bit by bit.
+    """sum over pairs of (z_n'z_m - b y_nm)^2, y a symmetric matrix of +1 and -1, for codes that change bit by bit.
 
     In one bit, the others being fixed, the loss is -2 sum w_nm z_n z_m plus a constant, with w_nm = b y_nm - s_nm and
     s_nm the product of the other bits. |s| <= b - 1, so that w keeps the sign of y: the pairs that may share a block of
     the z-step are the same for every bit.
-
-    Parameters
-    ----------
-    y : symmetric sparse matrix of +1 and -1, empty diagonal
-    codes : int8 (N, any number of bits) of -1 and +1
     """
 
     def __init__(self, y: scipy.sparse.csr_array, codes: NDArray[np.int8]) -> None:

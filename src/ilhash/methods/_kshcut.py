@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ilhash import codes
-from ilhash._parameters import check_count, refuse_unavailable
+from ilhash._checks import check_fraction
+from ilhash._parameters import checked, count
 from ilhash.diversity import seed_for
 from ilhash.hasher import Hasher
 from ilhash.methods._base import TrainingSet
@@ -18,40 +21,43 @@ from ilhash.methods._ksh_loss import PairLoss, label_pairs
 from ilhash.methods._two_step import TwoStepMethod
 from ilhash.zstep import MAX_SWEEPS
 
-__all__ = ["KSHcut", "cut_codes", "flip_some"]
-
 
 def cut_codes(
-    y: scipy.sparse.csr_array, start: NDArray[np.int8], *, passes: int = 1, seed: int = 0, max_sweeps: int = MAX_SWEEPS
+    y: scipy.sparse.csr_array,
+    start: NDArray[np.int8],
+    *,
+    max_iter: int = 1,
+    seed: int = 0,
+    max_sweeps: int = MAX_SWEEPS,
 ) -> tuple[NDArray[np.int8], list[float]]:
-    """Lower the KSH loss of codes, bit after bit, each by alternating min-cut with the others fixed.
+    """Lower the KSH loss of codes (N, b), bit after bit, each by alternating min-cut with the others fixed.
 
-    Parameters
-    ----------
-    y : symmetric sparse matrix of +1 (similar) and -1 (dissimilar), empty diagonal
-    start : int8 (N, b) of -1 and +1
-    passes : times that every bit has its turn; it ends sooner where a pass changes nothing
-    seed : of the order of the blocks
-    max_sweeps : limit on the sweeps of each z-step
-
-    Returns
-    -------
-    The codes, and the mean of (z_n'z_m / b - y_nm)^2 over pairs at the start and after each bit, never increasing.
+    y is +1 for similar and -1 for dissimilar pairs. Every bit has its turn ``max_iter`` times, or until a pass changes
+    nothing. Returns the codes, and the mean of (z_n'z_m / b - y_nm)^2 over pairs at the start and after each bit, never
+    increasing.
     """
     Z, n_bits = np.asfortranarray(start).copy(order="F"), start.shape[1]
     loss = PairLoss(y, Z)
     course = [loss.value()]
-    for turn in range(passes):
+    unfinished = 0
+    for turn in range(max_iter):
         changed = False
         for bit in range(n_bits):
             loss.remove(Z[:, bit])
-            z = loss.next_bit(Z[:, bit], n_bits, seed_for(seed, "order", bit, turn), max_sweeps).z
-            changed |= not np.array_equal(z, Z[:, bit])
-            Z[:, bit] = z
-            loss.add(z)
+            step = loss.next_bit(Z[:, bit], n_bits, seed_for(seed, "order", bit, turn), max_sweeps)
+            unfinished += not step.converged
+            changed |= not np.array_equal(step.z, Z[:, bit])
+            Z[:, bit] = step.z
+            loss.add(step.z)
             course.append(loss.value())
         if not changed:
             break
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} z-steps stopped at max_sweeps={max_sweeps} before they converged: raise max_sweeps",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return Z, course
 
 
@@ -63,6 +69,7 @@ def flip_some(bits: NDArray[np.int8], share: float, seed: int) -> NDArray[np.int
     return out
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSHcut(TwoStepMethod):
     """KSH's loss over coupled bits, each lowered by min-cut in turn, then one classifier per bit.
 
@@ -72,32 +79,19 @@ class KSHcut(TwoStepMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    hash_function, C, n_centers, kernel_width, scaling : as in ILH
-    passes : int, default 1
-        Times that every bit has its turn; the paper does it once.
-    start : "ones", a fitted model, or packed codes of all rows of X, default "ones"
+    max_iter : int, default 1, times that every bit has its turn; the paper does it once
+    init : "ones", a fitted model, or packed codes of all rows of X, default "ones"
         Codes to begin with; a model of ILHt makes it the paper's KSHcut-ILHt.
     flip : float, default 0
         Share of the codes that is flipped at random at the optimum, before the classifiers are fitted: if the optimum
         is one, this raises the loss and lowers the precision.
-    n_similar, n_dissimilar : int, default 100
-        Partners of each training point in pairs.
-    max_sweeps : int, default 1000
-        Limit on the sweeps of each bit's z-step.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
-    random_state : int, RandomState, Generator or None, default 0
-        Training points, pairs, and the order of blocks.
-    n_jobs : int, optional
-        Workers that fit the classifiers.
+    n_similar, n_dissimilar : int, default 100, partners of each training point in pairs
+    max_sweeps : int, default 1000, limit on the sweeps of each bit's z-step
 
     Attributes
     ----------
-    report_ : ``loss``, the mean of (z_n'z_m / b - y_nm)^2 at the start and after each bit; ``flipped_loss`` after flips
+    report_ : dict
+        ``loss``, the mean of (z_n'z_m / b - y_nm)^2 at the start and after each bit; ``flipped_loss`` after flips.
 
     References
     ----------
@@ -115,81 +109,47 @@ class KSHcut(TwoStepMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        hash_function: Any = "linear",
-        C: float | str = "auto",
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        passes: int = 1,
-        start: Any = "ones",
-        flip: float = 0.0,
-        n_similar: int = 100,
-        n_dissimilar: int = 100,
-        max_sweeps: int = MAX_SWEEPS,
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            hash_function=hash_function,
-            C=C,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.passes = passes
-        self.start = start
-        self.flip = flip
-        self.n_similar = n_similar
-        self.n_dissimilar = n_dissimilar
-        self.max_sweeps = max_sweeps
+    renamed: ClassVar[dict[str, str]] = {"passes": "max_iter", "start": "init"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        refuse_unavailable(self.start)
-        for name in ("passes", "n_similar", "n_dissimilar", "max_sweeps"):
-            check_count(name, getattr(self, name))
-        flip: Any = self.flip
-        if not isinstance(flip, numbers.Real) or not 0 <= float(flip) <= 1:
-            raise ValueError(f"flip must be a share between 0 and 1, got {flip!r}")
+    max_iter: int = count(1)
+    init: Any = "ones"
+    flip: float = checked(0.0, check_fraction, "a share")
+    n_similar: int = count(100)
+    n_dissimilar: int = count(100)
+    max_sweeps: int = count(MAX_SWEEPS)
+
+    def _pairs(self, training: TrainingSet, seed: int) -> scipy.sparse.csr_array:
+        """Return +1 for similar and -1 for dissimilar training points; a variant without labels draws its own."""
+        return label_pairs(training.labels, self.n_similar, self.n_dissimilar, seed)
 
     def _bits(self, training: TrainingSet, seed: int) -> NDArray[np.int8]:
-        y = label_pairs(training.labels, self.n_similar, self.n_dissimilar, seed_for(seed, "graph"))
-        start = self._start(training)
-        bits, self.report_["loss"] = cut_codes(y, start, passes=self.passes, seed=seed, max_sweeps=self.max_sweeps)
+        y = self._pairs(training, seed_for(seed, "graph"))
+        start = self._first_codes(training)
+        bits, self.report_["loss"] = cut_codes(y, start, max_iter=self.max_iter, seed=seed, max_sweeps=self.max_sweeps)
+        self.n_iter_ = (len(self.report_["loss"]) - 1) // self.n_bits
         if self.flip > 0:
             bits = flip_some(bits, self.flip, seed_for(seed, "start"))
             self.report_["flipped_loss"] = PairLoss(y, bits).value()
         return bits
 
-    def _start(self, training: TrainingSet) -> NDArray[np.int8]:
+    def _first_codes(self, training: TrainingSet) -> NDArray[np.int8]:
         n = len(training.rows.values)
-        if isinstance(self.start, str) and self.start == "ones":
+        if isinstance(self.init, str) and self.init == "ones":
             return np.ones((n, self.n_bits), np.int8)
-        if isinstance(self.start, Hasher):
-            given = self.start.transform(training.rows.values + self.origin_)
-        elif isinstance(self.start, np.ndarray) and self.start.ndim == 2 and self.start.dtype == np.uint8:
-            if training.numbers is None or training.numbers.max() >= len(self.start):
-                raise ValueError(f"start must hold the codes of all rows of X, got {len(self.start)} codes")
-            given = self.start[training.numbers]
+        if isinstance(self.init, Hasher):
+            given = self.init.transform(training.rows.values + self.origin_)
+        elif isinstance(self.init, np.ndarray) and self.init.ndim == 2 and self.init.dtype == np.uint8:
+            if training.numbers is None or training.numbers.max() >= len(self.init):
+                raise ValueError(f"init must hold the codes of all rows of X, got {len(self.init)} codes")
+            given = self.init[training.numbers]
         else:
             raise ValueError(
-                "start must be 'ones', a fitted model, or packed codes (uint8, one row per row of X), got "
-                f"{type(self.start).__name__} {self.start!r:.60}"
+                "init must be 'ones', a fitted model, or packed codes (uint8, one row per row of X), got "
+                f"{type(self.init).__name__} {self.init!r:.60}"
             )
         if given.shape[1] != codes.bytes_per_code(self.n_bits):
             raise ValueError(
-                f"start must hold codes of {self.n_bits} bits, {codes.bytes_per_code(self.n_bits)} bytes each, got "
+                f"init must hold codes of {self.n_bits} bits, {codes.bytes_per_code(self.n_bits)} bytes each, got "
                 f"{given.shape[1]} bytes"
             )
         return np.where(codes.unpack(given, self.n_bits), np.int8(1), np.int8(-1))

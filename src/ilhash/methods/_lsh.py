@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ilhash.diversity import seed_for
 from ilhash.methods._base import LinearMethod, TrainingSet
 
-__all__ = ["LSH"]
-
 
 class LSH(LinearMethod):
     """Signs of random Gaussian projections of the centred vectors; needs nothing but the mean.
@@ -21,12 +19,8 @@ class LSH(LinearMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    n_train : int or "auto", default "auto"
-        Points that the mean is taken of; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        What the projections are drawn from.
+    n_train : int or "auto", default "auto", points that the mean is taken of; "auto" is up to 50,000
+    random_state : int, RandomState, Generator or None, default 0, what the projections are drawn from
 
     References
     ----------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_choice, check_count, check_positive
+from ilhash._parameters import count, one_of, positive
 from ilhash.diversity import seed_for
-from ilhash.functions._base import standardisation
+from ilhash.functions import standardization
 from ilhash.methods._base import LinearMethod, SupervisedMethod, TrainingSet
-
-__all__ = ["MLH", "loss_adjusted", "pair_losses"]
+from ilhash.methods._signs import signs
 
 _MOMENTUM = 0.9
 
@@ -44,11 +44,12 @@ def loss_adjusted(a: Floats, c: Floats, losses: Floats) -> tuple[Floats, Floats,
     distance = totals.argmax(axis=1)
     differs = np.empty(a.shape, np.bool_)
     np.put_along_axis(differs, order, np.arange(a.shape[1]) < distance[:, None], axis=1)
-    g = np.where(np.where(differs, a - c, a + c) > 0, np.float32(1.0), np.float32(-1.0))
+    g = signs(np.where(differs, a - c, a + c))
     best = totals[np.arange(len(a)), distance] + np.abs(a + c).sum(axis=1)
     return g, np.where(differs, -g, g), best
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MLH(SupervisedMethod, LinearMethod):
     """Linear functions by a hinge-like loss of Hamming distances, through structured prediction.
 
@@ -59,32 +60,18 @@ class MLH(SupervisedMethod, LinearMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    rho : float, optional
-        Distance around which the loss turns; default 3 b / 8.
-    lam : float, default 1
-        Weight lambda of pairs that are not similar.
-    steps : int, default 10000
-        Gradient steps: the stated limit, there is no other stopping rule.
-    batch : int, default 100
-        Pairs in a gradient step; about half of them similar.
-    rate : float, default 0.5
-        Step size; it falls linearly to zero.
-    decay : float, default 0.001
-        Weight of the penalty on W.
+    rho : float, optional, distance around which the loss turns; default 3 b / 8
+    lam : float, default 1, weight lambda of pairs that are not similar
+    max_iter : int, default 10000, gradient steps: the stated limit, there is no other stopping rule
+    batch_size : int, default 100, pairs in a gradient step; about half of them similar
+    learning_rate : float, default 0.5, step size; it falls linearly to zero
+    alpha : float, default 0.001, weight of the penalty on W
     scaling : {"columns", "whole"}, default "columns"
         Whether each feature is standardised on its own, or all by one factor (pixels).
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
-    random_state : int, RandomState, Generator or None, default 0
-        Training points, the projections to begin with, and the pairs.
 
     Attributes
     ----------
-    report_ : ``bound`` and ``loss``, means over the pairs of each tenth of the steps
+    report_ : dict, ``bound`` and ``loss``, means over the pairs of each tenth of the steps
 
     References
     ----------
@@ -94,46 +81,27 @@ class MLH(SupervisedMethod, LinearMethod):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 5)) + np.repeat([[0], [3]], 50, axis=0)
-    >>> MLH(n_bits=4, steps=50).fit(X, np.repeat([0, 1], 50)).transform(X).shape
+    >>> MLH(n_bits=4, max_iter=50).fit(X, np.repeat([0, 1], 50)).transform(X).shape
     (100, 1)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        rho: float | None = None,
-        lam: float = 1.0,
-        steps: int = 10_000,
-        batch: int = 100,
-        rate: float = 0.5,
-        decay: float = 0.001,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
-        self.rho = rho
-        self.lam = lam
-        self.steps = steps
-        self.batch = batch
-        self.rate = rate
-        self.decay = decay
-        self.scaling = scaling
+    renamed: ClassVar[dict[str, str]] = {
+        "steps": "max_iter",
+        "batch": "batch_size",
+        "rate": "learning_rate",
+        "decay": "alpha",
+    }
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("steps", self.steps)
-        check_count("batch", self.batch)
-        check_choice("scaling", self.scaling, ("columns", "whole"))
-        for name in ("lam", "rate", "decay"):
-            check_positive(name, getattr(self, name))
-        if self.rho is not None:
-            check_positive("rho", self.rho)
+    rho: float | None = positive(None)
+    lam: float = positive(1.0)
+    max_iter: int = count(10_000)
+    batch_size: int = count(100)
+    learning_rate: float = positive(0.5)
+    alpha: float = positive(0.001)
+    scaling: str = one_of("columns", "whole")
 
     def _directions(self, training: TrainingSet, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        shift, factor = standardisation(training.rows, self.scaling)
+        shift, factor = standardization(training.rows, self.scaling)
         factor = factor / np.sqrt(float(np.count_nonzero(factor)) or 1.0)
         X = training.rows.with_ones.copy()
         X[:, :-1] -= shift.astype(np.float32)
@@ -146,20 +114,21 @@ class MLH(SupervisedMethod, LinearMethod):
         W[-1] = 0.0
         rho = 3 * self.n_bits / 8 if self.rho is None else self.rho
         velocity = np.zeros_like(W)
-        course = np.empty((self.steps, 2))
+        course = np.empty((self.max_iter, 2))
         pairs = _Pairs(labels)
-        for step in range(self.steps):
-            first, second, similar = pairs.draw(self.batch, rng)
+        for step in range(self.max_iter):
+            first, second, similar = pairs.draw(self.batch_size, rng)
             losses = pair_losses(similar, self.n_bits, rho, self.lam)
             a, c = X[first] @ W, X[second] @ W
             g, k, best = loss_adjusted(a, c, losses)
-            h, h2 = _signs(a), _signs(c)
+            h, h2 = signs(a), signs(c)
             bound = best - np.abs(a).sum(axis=1) - np.abs(c).sum(axis=1)
             course[step] = bound.mean(), losses[np.arange(len(a)), np.count_nonzero(h != h2, axis=1)].mean()
             gradient = (X[first].T @ (g - h) + X[second].T @ (k - h2)) / np.float32(len(a))
-            velocity = np.float32(_MOMENTUM) * velocity - (gradient + np.float32(self.decay) * W)
-            W = W + np.float32(self.rate * (1.0 - step / self.steps)) * velocity
-        tenths = [part.mean(axis=0) for part in np.array_split(course, min(10, self.steps))]
+            velocity = np.float32(_MOMENTUM) * velocity - (gradient + np.float32(self.alpha) * W)
+            W = W + np.float32(self.learning_rate * (1.0 - step / self.max_iter)) * velocity
+        self.n_iter_ = self.max_iter
+        tenths = [part.mean(axis=0) for part in np.array_split(course, min(10, self.max_iter))]
         self.report_["bound"], self.report_["loss"] = (np.array(tenths)[:, i].tolist() for i in (0, 1))
         return W
 
@@ -191,7 +160,3 @@ class _Pairs:
     def _among(begin: NDArray[np.intp], which: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
         """Return a random place in the range of each of some groups."""
         return np.asarray(rng.integers(begin[which], begin[which + 1]))
-
-
-def _signs(margins: Floats) -> Floats:
-    return np.where(margins > 0, np.float32(1.0), np.float32(-1.0))

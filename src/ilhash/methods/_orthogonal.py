@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_choice, check_count
+from ilhash._parameters import count, one_of
 from ilhash.diversity import seed_for
-from ilhash.methods._axes import covariance, principal_axes, random_rotation
+from ilhash.methods._axes import covariance, random_rotation
 from ilhash.methods._base import LinearMethod, TrainingSet
 from ilhash.methods._itq import rotate_to_corners
-
-__all__ = ["OrthogonalProjection", "project_to_corners"]
+from ilhash.methods._signs import signs
 
 _ROTATIONS = 50  # alternations of ITQ, where it is the start
 
 
 def project_to_corners(
-    X: NDArray[np.float32], W: NDArray[np.float64], C: NDArray[np.float64], iterations: int
+    X: NDArray[np.float32], W: NDArray[np.float64], C: NDArray[np.float64], max_iter: int
 ) -> tuple[NDArray[np.float64], list[float]]:
     """Alternate B = sign(X W) and a step of W that lowers |B - X W|^2 / N and keeps its columns orthonormal.
 
@@ -34,18 +34,18 @@ def project_to_corners(
     n = len(X)
     largest = float(scipy.linalg.eigvalsh(C, subset_by_index=(len(C) - 1, len(C) - 1))[0])
     course = []
-    for iteration in range(iterations + 1):
-        projected = X @ W.astype(np.float32)
-        B = np.where(projected > 0, np.float32(1.0), np.float32(-1.0))
+    for iteration in range(max_iter + 1):
+        B = signs(X @ W.astype(np.float32))
         XB = (X.T @ B).astype(np.float64) / n
         CW = C @ W
         course.append(float(W.shape[1] - 2.0 * np.sum(XB * W) + np.sum(CW * W)))
-        if iteration < iterations:
+        if iteration < max_iter:
             left, _, right = scipy.linalg.svd(XB + largest * W - CW, full_matrices=False)
             W = left @ right
     return W, course
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OrthogonalProjection(LinearMethod):
     """Orthonormal projections that come as close to -1 and +1 as they can, begun from PCA or ITQ.
 
@@ -55,20 +55,13 @@ class OrthogonalProjection(LinearMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b, at most the number of directions in which the training points vary.
-    start : {"itq", "pca"}, default "itq"
-        Projections to begin with.
-    iterations : int, default 50
-        Alternations of codes and projections.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn where there are more than N, and ITQ's first rotation.
+    n_bits : int, default 64, number of bits b, at most the number of directions in which the training points vary
+    init : {"itq", "pca"}, default "itq", projections to begin with
+    max_iter : int, default 50, alternations of codes and projections
 
     Attributes
     ----------
-    report_ : ``objective``, |B - W X|^2 / N at the start and after each alternation
+    report_ : dict, ``objective``, |B - W X|^2 / N at the start and after each alternation
 
     References
     ----------
@@ -84,35 +77,19 @@ class OrthogonalProjection(LinearMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        start: str = "itq",
-        iterations: int = 50,
-        n_train: int | str = "auto",
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, random_state=random_state)
-        self.start = start
-        self.iterations = iterations
+    renamed: ClassVar[dict[str, str]] = {"start": "init", "iterations": "max_iter"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("start", self.start, ("itq", "pca"))
-        check_count("iterations", self.iterations)
+    init: str = one_of("itq", "pca")
+    max_iter: int = count(50)
 
     def _directions(self, training: TrainingSet, seed: int) -> tuple[NDArray[np.floating[Any]], None]:
-        variances, axes = principal_axes(training.rows)
-        self._refuse_bits_beyond(
-            len(variances),
-            f"one per direction in which the {self.n_train_} training points vary; LSH has no such limit",
-        )
+        variances, axes = self._principal_axes(training, "; LSH has no such limit")
         factor = 1.0 / np.sqrt(variances[: self.n_bits].mean())
-        X = training.centred() * np.float32(factor)
+        X = training.centered() * np.float32(factor)
         W = axes[:, : self.n_bits]
-        if self.start == "itq":
+        if self.init == "itq":
             first = random_rotation(self.n_bits, np.random.default_rng(seed_for(seed, "start")))
             W = W @ rotate_to_corners(X @ W.astype(np.float32), first, _ROTATIONS)[0]
-        W, self.report_["objective"] = project_to_corners(X, W, covariance(training.rows) * factor**2, self.iterations)
+        W, self.report_["objective"] = project_to_corners(X, W, covariance(training.rows) * factor**2, self.max_iter)
+        self.n_iter_ = self.max_iter
         return W, None

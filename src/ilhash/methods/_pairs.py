@@ -8,8 +8,6 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-__all__ = ["AllPairs"]
-
 _NEGLIGIBLE = 1e-10  # eigenvalues, as a share of the largest, that are rounding
 
 
@@ -19,15 +17,10 @@ class AllPairs:
 
     Points with the same labels have the same row of F, so that the factors come from a matrix as large as there are
     different sets of labels: for L exclusive labels F is (N, L).
-
-    Attributes
-    ----------
-    F : float64 (N, r)
-    sign : float64 (r,) of -1 and +1
     """
 
-    F: NDArray[np.float64]
-    sign: NDArray[np.float64]
+    F: NDArray[np.float64]  # (N, r)
+    sign: NDArray[np.float64]  # (r,) of -1 and +1
 
     @classmethod
     def of_labels(cls, indicator: NDArray[np.float32]) -> AllPairs:

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count, check_positive
+from ilhash._parameters import count, positive
 from ilhash.diversity import seed_for
 from ilhash.methods._base import KernelMethod, TrainingSet
-
-__all__ = ["SDH", "cyclic_descent"]
-
-_MAX_CYCLES = 100  # of coordinate descent over the bits; a handful is what it takes
+from ilhash.methods._signs import cyclic_descent
 
 Floats = NDArray[np.float64]
-
-
-def cyclic_descent(B: Floats, Q: Floats, G: Floats) -> Floats:
-    """Lower |B W|^2 - 2 tr(B'Q), G = W W', over B in {-1,+1}, one column (bit) at a time, until nothing changes.
-
-    A bit given the others is optimal in closed form, b = sign(q - B' g') with the bit itself left out; where both
-    values are equally good it stays.
-    """
-    B = B.copy(order="F")
-    for _ in range(_MAX_CYCLES):
-        changed = False
-        for bit in range(B.shape[1]):
-            others = G[:, bit].copy()
-            others[bit] = 0.0
-            pull = Q[:, bit] - B @ others
-            new = np.where(pull == 0, B[:, bit], np.where(pull > 0, 1.0, -1.0))
-            changed |= not np.array_equal(new, B[:, bit])
-            B[:, bit] = new
-        if not changed:
-            break
-    return B
 
 
 def _ridge(A: Floats, target: Floats, weight: float) -> Floats:
@@ -47,6 +24,7 @@ def _ridge(A: Floats, target: Floats, weight: float) -> Floats:
     return np.asarray(scipy.linalg.solve(gram, A.T @ target, assume_a="pos"))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SDH(KernelMethod):
     """Codes from which a linear classifier predicts the labels, found bit by bit without relaxation.
 
@@ -57,26 +35,14 @@ class SDH(KernelMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    iterations : int, default 5
-        Rounds of W, P and B; it ends sooner where B does not change.
-    lam, nu : float, default 1 and 1e-5
-        Weights lambda and nu.
+    max_iter : int, default 5, rounds of W, P and B; it ends sooner where B does not change
+    lam, nu : float, default 1 and 1e-5, weights lambda and nu
     ridge : float, default 0.01
         Weight delta; the original has none, which fails where there are more anchors than points.
-    n_centers, kernel_width, scaling : as in ILH
-        Number of anchors, the width of the kernel, and the scale of the features.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown.
-    random_state : int, RandomState, Generator or None, default 0
-        Training points, anchors, and the codes to begin with.
 
     Attributes
     ----------
-    report_ : ``objective`` before and after each round
+    report_ : dict, ``objective`` before and after each round
 
     References
     ----------
@@ -91,40 +57,12 @@ class SDH(KernelMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        iterations: int = 5,
-        lam: float = 1.0,
-        nu: float = 1e-5,
-        ridge: float = 0.01,
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-        )
-        self.iterations = iterations
-        self.lam = lam
-        self.nu = nu
-        self.ridge = ridge
+    renamed: ClassVar[dict[str, str]] = {"iterations": "max_iter"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("iterations", self.iterations)
-        for name in ("lam", "nu", "ridge"):
-            check_positive(name, getattr(self, name))
+    max_iter: int = count(5)
+    lam: float = positive(1.0)
+    nu: float = positive(1e-5)
+    ridge: float = positive(0.01)
 
     def _weights(self, phi: NDArray[np.float32], training: TrainingSet, seed: int) -> tuple[Floats, Floats]:
         Phi = np.column_stack([phi, np.ones(len(phi))]).astype(np.float64)
@@ -133,7 +71,7 @@ class SDH(KernelMethod):
         B = rng.choice([-1.0, 1.0], (len(Y), self.n_bits))
         W, P = _ridge(B, Y, self.lam), _ridge(Phi, B, self.ridge)
         course = [self._objective(Y, Phi, B, W, P)]
-        for _ in range(self.iterations):
+        for _ in range(self.max_iter):
             before = B
             B = cyclic_descent(B, Y @ W.T + self.nu * (Phi @ P), W @ W.T)
             W, P = _ridge(B, Y, self.lam), _ridge(Phi, B, self.ridge)
@@ -141,6 +79,7 @@ class SDH(KernelMethod):
             if np.array_equal(B, before):
                 break
         self.report_["objective"] = course
+        self.n_iter_ = len(course) - 1
         return P[:-1], P[-1]
 
     def _objective(self, Y: Floats, Phi: Floats, B: Floats, W: Floats, P: Floats) -> float:

@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from ilhash.functions import CosineFunction, HashFunction
 from ilhash.methods._axes import principal_axes
-from ilhash.methods._base import Method, Source
-
-__all__ = ["SH", "smoothest_modes"]
+from ilhash.methods._base import Method, TrainingData, UndefinedError
 
 
 def smoothest_modes(ranges: NDArray[np.float64], n_bits: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -32,18 +30,9 @@ class SH(Method):
     that long axes give several bits and any number of bits can be had. More bits bring further axes into the choice: a
     prefix is not the shorter model.
 
-    Parameters
-    ----------
-    n_bits : int, default 64
-        Number of bits b.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn, where there are more than N.
-
     Attributes
     ----------
-    report_ : ``axes`` and ``modes``, which axis (from 0) and which k each bit has
+    report_ : dict, ``axes`` and ``modes``, which axis (from 0) and which k each bit has
 
     References
     ----------
@@ -58,13 +47,13 @@ class SH(Method):
            [1, 1, 0, 0, 0, 0, 1, 1]], dtype=uint8)
     """
 
-    def _learn(self, source: Source) -> list[HashFunction]:
-        training = source.training_set()
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        training = data.training_set()
         variances, axes = principal_axes(training.rows)
         axes = axes[:, : self.n_bits]
         if not len(variances):
-            raise ValueError(f"X must vary, got {self.n_train_} training points that are all equal")
-        positions = (training.centred() @ axes.astype(np.float32)).astype(np.float64)
+            raise UndefinedError(f"X must vary, got {self.n_train_} training points that are all equal")
+        positions = (training.centered() @ axes.astype(np.float32)).astype(np.float64)
         low, ranges = positions.min(axis=0), np.ptp(positions, axis=0)
         axis, mode = smoothest_modes(ranges, self.n_bits)
         self.report_ |= {"axes": axis.tolist(), "modes": mode.tolist()}

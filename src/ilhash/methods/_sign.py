@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from ilhash._parameters import count
 from ilhash.functions import HashFunction, LinearFunction
-from ilhash.methods._base import Method, Source
-
-__all__ = ["Sign"]
+from ilhash.methods._base import Method, TrainingData
 
 
+@dataclass(eq=False, repr=False)
 class Sign(Method):
     """Sign of each centred feature: what vector databases ship as binary quantisation.
 
@@ -19,10 +19,7 @@ class Sign(Method):
     ----------
     n_bits : int, optional
         Number of bits b; by default one per feature. Fewer keep the features of largest variance, in their order.
-    n_train : int or "auto", default "auto"
-        Points that mean and variance are taken of; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn, where there are more than N.
+    n_train : int or "auto", default "auto", points that mean and variance are taken of; "auto" is up to 50,000
 
     Examples
     --------
@@ -33,16 +30,10 @@ class Sign(Method):
            [1, 0]], dtype=uint8)
     """
 
-    def __init__(self, n_bits: int | None = None, *, n_train: int | str = "auto", random_state: Any = 0) -> None:
-        super().__init__(64 if n_bits is None else n_bits, n_train=n_train, random_state=random_state)
-        self.n_bits = n_bits  # type: ignore[assignment]  # one per feature is not known before fit
+    n_bits: int | None = count(None)  # type: ignore[assignment]  # one per feature is not known before fit
 
-    def _check_bits(self) -> None:
-        if self.n_bits is not None:
-            super()._check_bits()
-
-    def _learn(self, source: Source) -> list[HashFunction]:
-        rows = source.training_set().rows
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        rows = data.training_set().rows
         n_features = len(rows.mean)
         if self.n_bits is not None:
             self._refuse_bits_beyond(n_features, "one per feature")

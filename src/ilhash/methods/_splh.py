@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,14 +10,13 @@ import scipy.linalg
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count, check_positive
+from ilhash._parameters import count, positive
 from ilhash.affinity import Labels, LabelSets
-from ilhash.diversity import UniformRows, seed_for
+from ilhash.diversity import UniformOrder, seed_for
 from ilhash.functions import HashFunction
+from ilhash.hasher import Given
 from ilhash.methods._axes import covariance, one_way_round
-from ilhash.methods._base import Source, SupervisedMethod, linear_functions
-
-__all__ = ["SPLH", "sequential_projections"]
+from ilhash.methods._base import SupervisedMethod, TrainingData, linear_functions
 
 _LANCZOS_FROM = 50  # features; below, all eigenvectors are found as fast
 
@@ -26,12 +26,8 @@ def sequential_projections(
 ) -> NDArray[np.float64]:
     """Return directions (D, n_bits), each the first eigenvector of Xl' S Xl + eta C, S and C being updated in between.
 
-    Parameters
-    ----------
-    C : covariance of all points, (D, D)
-    Xl : labelled points, centred, (l, D)
-    S : +1 for pairs with a common label, -1 for others, (l, l)
-    eta, alpha : see :class:`SPLH`
+    C is the covariance of all points, Xl the labelled points, centred, and S is +1 for pairs of them with a common
+    label and -1 for others; see :class:`SPLH`.
     """
     C, S = C.copy(), S.copy()
     tiny = np.finfo(np.float32).tiny
@@ -62,6 +58,7 @@ def _first_eigenvector(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(one_way_round(vectors)[:, 0])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SPLH(SupervisedMethod):
     """Directions learnt one after the other, each to mend the pairs that the ones before got wrong; semi-supervised.
 
@@ -75,20 +72,10 @@ class SPLH(SupervisedMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b.
-    eta : float, default 1.0
-        Weight of the variance of all points against the fit to the labelled pairs.
-    alpha : float, default 0.5
-        How much a wrong pair gains in weight.
-    n_labeled : int, default 1000
-        Labelled points l that pairs are made of, at most N: the matrix S is (l, l).
-    n_train : int or "auto", default "auto"
-        Points N that the covariance is taken of; "auto" is up to 50,000.
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn.
+    eta : float, default 1.0, weight of the variance of all points against the fit to the labelled pairs
+    alpha : float, default 0.5, how much a wrong pair gains in weight
+    n_labeled : int, default 1000, labelled points l that pairs are made of, at most N: the matrix S is (l, l)
+    n_train : int or "auto", default "auto", points N that the covariance is taken of; "auto" is up to 50,000
 
     References
     ----------
@@ -104,39 +91,39 @@ class SPLH(SupervisedMethod):
 
     nested: ClassVar[bool] = True
     auto_train: ClassVar[int] = 50_000
+    _kept: ClassVar[tuple[str, ...]] = (*SupervisedMethod._kept, "n_labeled", "all_labeled")
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        eta: float = 1.0,
-        alpha: float = 0.5,
-        n_labeled: int = 1000,
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(n_bits, n_train=n_train, unlabeled=unlabeled, random_state=random_state)
-        self.eta = eta
-        self.alpha = alpha
-        self.n_labeled = n_labeled
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("eta", self.eta)
-        check_positive("alpha", self.alpha)
-        check_count("n_labeled", self.n_labeled, 2)
+    eta: float = positive(1.0)
+    alpha: float = positive(0.5)
+    n_labeled: int = count(1000, least=2)
 
     def _drawable(self, supervision: Labels | LabelSets | None) -> None:
         """Let unlabelled points be drawn too: they count for the variance."""
 
-    def _learn(self, source: Source) -> list[HashFunction]:
-        everything = source.training_set().rows
-        labelled = UniformRows(len(source.X), super()._drawable(source.supervision))
-        count = min(self.n_labeled, self.n_train_, labelled.size)
-        known = source.training_set(np.sort(labelled.take(seed_for(source.seed, "graph"), 0, count)))
+    def _learn(self, data: TrainingData) -> list[HashFunction]:
+        everything = data.training_set().rows
+        known = super()._drawable(data.supervision)
+        self.all_labeled_ = known is None
+        self.n_labeled_ = min(self.n_labeled, self.n_train_, len(data.X) if known is None else len(known))
+        pairs = data.training_set(self._drawn_labelled(len(data.X), data.supervision))
         scale = 1.0 / np.sqrt(max(everything.variance.mean(), np.finfo(float).tiny))  # keeps float32 far from its ends
-        Xl = ((known.rows.values - everything.mean) * scale).astype(np.float32)
-        S = np.where(known.labels @ known.labels.T > 0, np.float32(1.0), np.float32(-1.0))
+        Xl = ((pairs.rows.values - everything.mean) * scale).astype(np.float32)
+        S = np.where(pairs.labels @ pairs.labels.T > 0, np.float32(1.0), np.float32(-1.0))
         W = sequential_projections(covariance(everything) * scale**2, Xl, S, self.n_bits, self.eta, self.alpha)
         return linear_functions(everything, W)
+
+    def _drawn_labelled(self, n_rows: int, supervision: Labels | LabelSets | None) -> NDArray[np.int64]:
+        known = UniformOrder(n_rows, super()._drawable(supervision))
+        return np.sort(known.take(seed_for(self.seed_, "graph"), 0, self.n_labeled_))
+
+    def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        """Return the rows of the covariance and those of the labelled pairs, each once."""
+        rows = super()._rows_of_bit(bit, X, y, graph)
+        if X is None and not self.all_labeled_:
+            raise ValueError("X and y must be given again, since SPLH knows only where all rows have a label, got no X")
+        n_rows = int(self.n_rows_ or 0) if X is None else len(X)
+        return np.union1d(rows, self._drawn_labelled(n_rows, None if X is None else self._supervision(n_rows, y)))
+
+    def _read_own_document(self, document: dict[str, Any]) -> None:
+        earlier = {"n_labeled": min(self.n_labeled, document["n_train"]), "all_labeled": False}  # which kept neither
+        super()._read_own_document({**earlier, **document})

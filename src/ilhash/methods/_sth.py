@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from ilhash._parameters import check_count, check_positive
+from ilhash._parameters import count, positive
 from ilhash.diversity import seed_for
-from ilhash.functions import standardisation
+from ilhash.functions import standardization
 from ilhash.methods._axes import one_way_round
 from ilhash.methods._base import TrainingSet
 from ilhash.methods._two_step import TwoStepMethod
-
-__all__ = ["STH", "label_graph", "laplacian_eigenvectors"]
 
 _BLOCK = 512  # points whose distances to all others are held at a time
 
 
 def label_graph(
-    values: NDArray[np.float32], indicator: NDArray[np.float32], n_neighbours: int, bridge: float
+    values: NDArray[np.float32], indicator: NDArray[np.float32], n_neighbors: int, bridge: float
 ) -> scipy.sparse.csr_array:
     """Return symmetric weights: 1 to nearest points that share a label, ``bridge`` to nearest ones that share none."""
     n = len(values)
     norms = np.einsum("ij,ij->i", values, values)
-    count = min(n_neighbours, n - 1)
+    count = min(n_neighbors, n - 1)
     pairs: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
     for first in range(0, n, _BLOCK):
         rows = np.arange(first, min(first + _BLOCK, n))
@@ -70,6 +69,7 @@ def laplacian_eigenvectors(graph: scipy.sparse.csr_array, count: int, seed: int)
     return one_way_round(vectors[:, order] / root[:, None])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class STH(TwoStepMethod):
     """Smooth functions on the graph of equal labels, cut at their medians, then one SVM per bit.
 
@@ -82,27 +82,13 @@ class STH(TwoStepMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b, below the number of training points.
-    n_neighbours : int, default 100
+    n_bits : int, default 64, number of bits b, below the number of training points
+    n_neighbors : int, default 100
         Nearest points that each point is joined to, of its own label and again of other labels.
     bridge : float, default 0.01
         Weight of a pair with different labels, where 1 is that of a pair with a common label.
-    hash_function : {"linear", "kernel"} or scikit-learn classifier, default "linear"
-        What is fitted to the bits of the training points.
-    C : float or "auto", default "auto"
-        Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
-    n_centers, kernel_width : as in ILH, for kernel functions
     scaling : {"columns", "whole"}, default "columns"
         Whether each feature is standardised on its own, or all by one factor (pixels), also for the graph.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 5,000.
-    unlabeled : label or None, default -1
-        The label that means unknown; None: there is no such label.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn, where there are more than N, and the start of the eigenvector search.
-    n_jobs : int, optional
-        Workers that fit the classifiers.
 
     References
     ----------
@@ -112,49 +98,18 @@ class STH(TwoStepMethod):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> STH(n_bits=4, n_neighbours=10).fit(X, X[:, 0] > 0).transform(X).shape
+    >>> STH(n_bits=4, n_neighbors=10).fit(X, X[:, 0] > 0).transform(X).shape
     (100, 1)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        n_neighbours: int = 100,
-        bridge: float = 0.01,
-        hash_function: Any = "linear",
-        C: float | str = "auto",
-        n_centers: int = 500,
-        kernel_width: float | None = None,
-        scaling: str = "columns",
-        n_train: int | str = "auto",
-        unlabeled: Any = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_bits,
-            hash_function=hash_function,
-            C=C,
-            n_centers=n_centers,
-            kernel_width=kernel_width,
-            scaling=scaling,
-            n_train=n_train,
-            unlabeled=unlabeled,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.n_neighbours = n_neighbours
-        self.bridge = bridge
+    renamed: ClassVar[dict[str, str]] = {"n_neighbours": "n_neighbors"}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_neighbours", self.n_neighbours)
-        check_positive("bridge", self.bridge)
+    n_neighbors: int = count(100)
+    bridge: float = positive(0.01)
 
     def _bits(self, training: TrainingSet, seed: int) -> NDArray[np.int8]:
         self._refuse_bits_beyond(len(training.labels) - 1, f"one per eigenvector of {len(training.labels)} points")
-        factor = standardisation(training.rows, self.scaling)[1].astype(np.float32)
-        graph = label_graph(training.centred() * factor, training.labels, self.n_neighbours, self.bridge)
+        factor = standardization(training.rows, self.scaling)[1].astype(np.float32)
+        graph = label_graph(training.centered() * factor, training.labels, self.n_neighbors, self.bridge)
         vectors = laplacian_eigenvectors(graph, self.n_bits, seed)
         return np.where(vectors > np.median(vectors, axis=0), 1, -1).astype(np.int8)

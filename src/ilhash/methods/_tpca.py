@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.methods._axes import principal_axes
 from ilhash.methods._base import LinearMethod, TrainingSet
-
-__all__ = ["TPCA"]
 
 
 class TPCA(LinearMethod):
@@ -18,12 +15,7 @@ class TPCA(LinearMethod):
 
     Parameters
     ----------
-    n_bits : int, default 64
-        Number of bits b, at most the number of directions in which the training points vary.
-    n_train : int or "auto", default "auto"
-        Training points N; "auto" is up to 50,000.
-    random_state : int, RandomState, Generator or None, default 0
-        Which points are drawn, where there are more than N.
+    n_bits : int, default 64, number of bits b, at most the number of directions in which the training points vary
 
     References
     ----------
@@ -40,11 +32,6 @@ class TPCA(LinearMethod):
     nested: ClassVar[bool] = True
 
     def _directions(self, training: TrainingSet, seed: int) -> tuple[NDArray[np.floating[Any]], None]:
-        variances, axes = principal_axes(training.rows)
-        self._refuse_bits_beyond(
-            len(variances),
-            f"one per direction in which the {self.n_train_} training points vary; LSH, SH and BaggedTPCA have no such "
-            "limit",
-        )
+        variances, axes = self._principal_axes(training, "; LSH, SH and BaggedTPCA have no such limit")
         self.report_["variances"] = variances[: self.n_bits].tolist()
         return axes[:, : self.n_bits], None

@@ -1,24 +1,15 @@
-"""Tasks over workers: joblib's threads and processes, or a dask.distributed client; the same bytes from each.
-
-_blas    one BLAS thread per task
-_task    what a worker does with one item, and how it tells that it failed
-_local   joblib
-_dask    dask.distributed
-"""
+"""Tasks over workers: joblib's threads and processes, or a dask.distributed client; the same bytes from each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from ilhash.parallel import _local
 from ilhash.parallel._blas import single_threaded_blas
-from ilhash.parallel._task import TaskFailed
+from ilhash.parallel._task import Item, Result, TaskFailed
 
 __all__ = ["connect", "run", "single_threaded_blas"]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def run(

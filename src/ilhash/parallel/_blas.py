@@ -14,8 +14,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["single_threaded_blas"]
-
 _lock = threading.Lock()
 _inside = 0
 _limit: Any = None

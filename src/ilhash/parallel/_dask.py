@@ -11,16 +11,12 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
-from ilhash._files import library_version
-from ilhash.parallel._task import TaskFailed, attempt
-
-__all__ = ["connect", "finished"]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from ilhash._extras import require
+from ilhash._version import __version__
+from ilhash.parallel._task import Item, Result, TaskFailed, attempt
 
 ROUNDS = 5  # times that everything may be lost without a single item done in between
 FIRST_WORKER_SECONDS = 60.0  # an adaptive cluster may have to start one
@@ -58,11 +54,7 @@ def _knock(address: str, timeout: float) -> None:
 
 
 def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise ImportError('training over dask needs distributed: pip install "ilhash[dask]"') from None
-    return distributed
+    return require("distributed", "dask", "training over dask")
 
 
 def finished(
@@ -105,9 +97,8 @@ def _one_round(
         time.sleep(1.0)  # until the scheduler knows who is gone
         return
     run = secrets.token_hex(4)
-    futures = {
-        client.submit(attempt, shared, item, key=f"ilhash-{name}-{item}-{run}", pure=False): item for item in items
-    }
+    keys = {item: f"ilhash-{name}-{item}-{run}" for item in items}
+    futures = {client.submit(attempt, shared, item, key=key, pure=False): item for item, key in keys.items()}
     try:
         for batch in distributed.as_completed(list(futures), loop=client.loop).batches():
             for future, result in zip(batch, _results(batch, futures, name, client), strict=True):
@@ -158,7 +149,7 @@ def _share(task: Any, client: Any) -> Any:
     answers = _answers(files, client)
     wrong = {str(reason) for version, reason in answers if not version}
     if wrong:
-        raise RuntimeError(f"the workers of dask must run ilhash {library_version()}, got {', '.join(sorted(wrong))}")
+        raise RuntimeError(f"the workers of dask must run ilhash {__version__}, got {', '.join(sorted(wrong))}")
     cannot = [reason for _, reason in answers if reason is not None]
     if files is not None and cannot:
         _refuse_more_than_memory(files, cannot, len(answers), client)
@@ -171,11 +162,11 @@ def _share(task: Any, client: Any) -> Any:
 
 def _answers(files: Any, client: Any) -> list[tuple[bool, str | None]]:
     """Ask all workers; those that are just dying do not answer, and are left to the scheduler to find out."""
-    found = client.run(_examine, files, library_version(), on_error="return").values()
+    found = client.run(_examine, files, __version__, on_error="return").values()
     broken = [answer for answer in found if isinstance(answer, Exception) and not isinstance(answer, OSError)]
     if broken:
         raise RuntimeError(
-            f"the workers of dask must be able to import ilhash {library_version()}, got {len(broken)} of {len(found)} "
+            f"the workers of dask must be able to import ilhash {__version__}, got {len(broken)} of {len(found)} "
             f"that cannot: {type(broken[0]).__name__}: {broken[0]}"
         )
     return [answer for answer in found if not isinstance(answer, Exception)]
@@ -192,8 +183,8 @@ def _wait_for_a_worker(client: Any) -> None:
 
 def _examine(files: Any, version: str) -> tuple[bool, str | None]:
     """On a worker: whether the library is the same, and why the files cannot be opened here, or None."""
-    if library_version() != version:
-        return False, library_version()
+    if __version__ != version:
+        return False, __version__
     try:
         if files is not None:
             files.open()

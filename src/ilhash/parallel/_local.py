@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 import joblib
 
 from ilhash.parallel._blas import single_threaded_blas
-from ilhash.parallel._task import TaskFailed, attempt
-
-__all__ = ["finished"]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from ilhash.parallel._task import Item, Result, TaskFailed, attempt
 
 
 def finished(

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from ilhash.parallel._blas import single_threaded_blas
 
-__all__ = ["TaskFailed", "attempt"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -25,14 +23,14 @@ class TaskFailed(Exception):  # noqa: N818 (a message, not what the caller sees)
     def as_raised(self, name: str) -> Exception:
         """Return what the caller sees: the item and the cause, once."""
         item = f"{name} {self.item}"
-        told = self.reason if self.reason.startswith(f"{item} ") else f"{item}: {self.reason}"
+        sentence = self.reason if self.reason.startswith(f"{item} ") else f"{item}: {self.reason}"
         kind = getattr(builtins, self.kind, None)
         if isinstance(kind, type) and issubclass(kind, Exception):
             try:
-                return kind(told)
+                return kind(sentence)
             except TypeError:  # such as UnicodeDecodeError, which is not made of one text
                 pass
-        return RuntimeError(told if kind is not None else f"{item}: {self.kind}: {self.reason}")
+        return RuntimeError(sentence if kind is not None else f"{item}: {self.kind}: {self.reason}")
 
     def trace(self) -> Exception:
         """Return the worker's traceback as the cause of what the caller sees."""

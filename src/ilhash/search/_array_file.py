@@ -8,6 +8,7 @@ SHA-256 of the header, and the size of the file. Thus no byte of a file is witho
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import mmap
 import os
@@ -20,10 +21,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._files import library_version, write_file
+from ilhash._version import __version__
 from ilhash.search._damage import Damage, DamagedStoreError, missing
-
-__all__ = ["FORMAT", "ArrayFile", "FileEntry", "damages_of_file", "storable", "write_arrays"]
+from ilhash.storage import check_format, write_file
 
 FORMAT = 1
 BLOCK = 1 << 18  # bytes under one checksum
@@ -61,9 +61,6 @@ class _Region:
             yield self.offset + begin, self.offset + min(begin + self.block, self.bytes), checksum
 
 
-# ------------------------------------------------------------------------------------------------ writing
-
-
 def storable(array: Any, name: str) -> NDArray[Any]:
     """Return an array as it is stored: C order, little-endian; refuse what has no such form."""
     given = np.asarray(array)
@@ -80,20 +77,12 @@ def write_arrays(folder: Path, file: str, rows: int, arrays: Arrays) -> FileEntr
         padding = bytes(-len(flat) % ALIGNMENT)
         size = len(flat) + len(padding)
         checksums = "".join(f"{checksum:08x}" for checksum in _checksums(flat, padding))
-        described.append(
-            {
-                "name": name,
-                "dtype": array.dtype.str,
-                "shape": array.shape,
-                "offset": offset,
-                "bytes": size,
-                "crc32": checksums,
-            }
-        )
+        place = {"dtype": array.dtype.str, "shape": array.shape, "offset": offset, "bytes": size}
+        described.append({"name": name, **place, "crc32": checksums})
         chunks += [flat, padding]
         offset += size
-    header = _header({"format": FORMAT, "ilhash": library_version(), "rows": rows, "block": BLOCK, "arrays": described})
-    write_file(folder / file, [header, *chunks])
+    header = _header({"format": FORMAT, "ilhash": __version__, "rows": rows, "block": BLOCK, "arrays": described})
+    write_file(folder / file, [header, *chunks], sync=False)
     return FileEntry(file, len(header) + offset, len(header), hashlib.sha256(header).hexdigest())
 
 
@@ -109,52 +98,44 @@ def _header(document: dict[str, Any]) -> bytes:
     return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
 
-# ------------------------------------------------------------------------------------------------ reading
+class ArrayFile(Mapping[str, NDArray[Any]]):
+    """An open file of arrays, in the order in which they were given; read-only, on disk.
 
-
-class ArrayFile:
-    """An open file of arrays: its header is checked at once, an array when it is first asked for.
-
-    The memory map is made at once too, so that the arrays stay readable when the file is deleted. A missing file is a
-    FileNotFoundError: only the caller knows whether it has to be there.
+    The header is checked at once, an array when it is first asked for. The memory map is made at once too, so that the
+    arrays stay readable when the file is deleted. A missing file is a FileNotFoundError: only the caller knows whether
+    it has to be there.
     """
 
     def __init__(self, folder: Path, entry: FileEntry) -> None:
         self.entry = entry
         self._path = folder / entry.file
         with self._path.open("rb") as file:
-            _refuse(self._size_damage(os.fstat(file.fileno()).st_size))
-            header, damage = _read_header(file, self._path, entry)
-            _refuse(damage)
+            _refuse(_wrong_size(self._path, os.fstat(file.fileno()).st_size, entry))
+            header, damages = _read_header(file, self._path, entry)
+            _refuse(damages)
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.rows: int = header["rows"]
         self._regions = {region.name: region for region in _regions(header, entry)}
         self._arrays: dict[str, NDArray[Any]] = {}
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the arrays, in the order in which they were given."""
-        return tuple(self._regions)
+    def __contains__(self, name: object) -> bool:
+        return name in self._regions  # without reading the array
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._regions
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._regions)
+
+    def __len__(self) -> int:
+        return len(self._regions)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
-            self._arrays[name] = self._checked(self._regions[name])
+            region = self._regions[name]
+            # Touching a map beyond the end of its file would kill the process.
+            _refuse(_wrong_size(self._path, self._map.size(), self.entry))
+            memory = memoryview(self._map)
+            _refuse(_damaged_blocks(region, lambda begin, end: memory[begin:end], self._path))
+            self._arrays[name] = np.ndarray(region.shape, region.dtype, buffer=self._map, offset=region.offset)
         return self._arrays[name]
-
-    def _checked(self, region: _Region) -> NDArray[Any]:
-        # Touching a map beyond the end of its file would kill the process.
-        _refuse(self._size_damage(self._map.size()))
-        memory = memoryview(self._map)
-        damages = _damaged_blocks(region, lambda begin, end: memory[begin:end], self._path)
-        if damages:
-            raise DamagedStoreError(damages)
-        return np.ndarray(region.shape, region.dtype, buffer=self._map, offset=region.offset)
-
-    def _size_damage(self, size: int) -> Damage | None:
-        return _size_damage(self._path, size, self.entry)
 
 
 def damages_of_file(folder: Path, entry: FileEntry) -> list[Damage]:
@@ -165,63 +146,49 @@ def damages_of_file(folder: Path, entry: FileEntry) -> list[Damage]:
     path = folder / entry.file
     try:
         with path.open("rb") as file:
-            size = _size_damage(path, os.fstat(file.fileno()).st_size, entry)
-            header, damage = _read_header(file, path, entry)
-            found = [each for each in (size, damage) if each]
-            if damage:
-                return found
 
             def read(begin: int, end: int) -> bytes:
                 file.seek(begin)
                 return file.read(end - begin)
 
-            for region in _regions(header, entry):
-                found += _damaged_blocks(region, read, path)
-            return found
+            found = _wrong_size(path, os.fstat(file.fileno()).st_size, entry)
+            header, damages = _read_header(file, path, entry)
+            in_arrays = (_damaged_blocks(region, read, path) for region in _regions(header, entry))
+            return [*found, *damages, *itertools.chain.from_iterable(in_arrays)]
     except FileNotFoundError:
         return [missing(path)]
     except OSError as error:
         return [Damage(path, "a file", f"that cannot be read ({error.strerror})")]
 
 
-def _refuse(damage: Damage | None) -> None:
-    if damage:
-        raise DamagedStoreError([damage])
+def _refuse(damages: list[Damage]) -> None:
+    if damages:
+        raise DamagedStoreError(damages)
 
 
-def _size_damage(path: Path, size: int, entry: FileEntry) -> Damage | None:
+def _wrong_size(path: Path, size: int, entry: FileEntry) -> list[Damage]:
     if size == entry.bytes:
-        return None
+        return []
     verb = "truncated" if size < entry.bytes else "extended"
-    return Damage(path, "a whole file", f"of {size} bytes instead of {entry.bytes}: it was {verb}")
+    return [Damage(path, "a whole file", f"of {size} bytes instead of {entry.bytes}: it was {verb}")]
 
 
-def _read_header(file: IO[bytes], path: Path, entry: FileEntry) -> tuple[dict[str, Any], Damage | None]:
+def _read_header(file: IO[bytes], path: Path, entry: FileEntry) -> tuple[dict[str, Any], list[Damage]]:
     header = file.read(entry.header_bytes)
     if hashlib.sha256(header).hexdigest() != entry.header_sha256:
         region = f"the header (bytes 0 to {entry.header_bytes})"
-        return {}, Damage(path, region, "altered: it does not match its SHA-256, and no array can be found")
+        problem = "altered: it does not match its SHA-256, and no array can be found"
+        return {"arrays": []}, [Damage(path, region, problem)]
     document: dict[str, Any] = json.loads(header)
-    if document["format"] != FORMAT:
-        raise ValueError(
-            f"{path} must have format {FORMAT}, got format {document['format']} written by ilhash "
-            f"{document['ilhash']}: upgrade ilhash"
-        )
-    return document, None
+    check_format(document, FORMAT, path)
+    return document, []
 
 
 def _regions(header: dict[str, Any], entry: FileEntry) -> Iterator[_Region]:
     for array in header["arrays"]:
-        checksums = bytes.fromhex(array["crc32"])
-        yield _Region(
-            array["name"],
-            array["dtype"],
-            tuple(array["shape"]),
-            entry.header_bytes + array["offset"],
-            array["bytes"],
-            header["block"],
-            tuple(np.frombuffer(checksums, ">u4").tolist()),
-        )
+        shape, offset = tuple(array["shape"]), entry.header_bytes + array["offset"]
+        checksums = tuple(np.frombuffer(bytes.fromhex(array["crc32"]), ">u4").tolist())
+        yield _Region(array["name"], array["dtype"], shape, offset, array["bytes"], header["block"], checksums)
 
 
 def _damaged_blocks(region: _Region, read: Callable[[int, int], Any], path: Path) -> list[Damage]:
@@ -237,11 +204,5 @@ def _damaged_blocks(region: _Region, read: Callable[[int, int], Any], path: Path
             bad[-1][1] = end
         else:
             bad.append([begin, end])
-    return [
-        Damage(
-            path,
-            f"array {region.name!r} (bytes {begin} to {end})",
-            "altered or unreadable: it does not match its CRC-32",
-        )
-        for begin, end in bad
-    ]
+    problem = "altered or unreadable: it does not match its CRC-32"
+    return [Damage(path, f"array {region.name!r} (bytes {begin} to {end})", problem) for begin, end in bad]

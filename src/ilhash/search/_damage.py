@@ -6,23 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Damage", "DamagedStoreError", "missing"]
+from ilhash.storage import DamagedFileError
 
 
 @dataclass(frozen=True)
 class Damage:
-    """One damaged place.
-
-    Attributes
-    ----------
-    file : the file
-    region : the whole file, its header, or an array, with the bytes of the file
-    problem : missing, truncated, extended, altered, or unreadable, with numbers
-    """
+    """One damaged place."""
 
     file: Path
-    region: str
-    problem: str
+    region: str  # the whole file, its header, or an array, with the bytes of the file
+    problem: str  # missing, truncated, extended, altered, or unreadable, with numbers
 
     def __str__(self) -> str:
         return f"{self.file} must be as it was written, got {self.region} {self.problem}"
@@ -33,12 +26,12 @@ def missing(file: Path) -> Damage:
     return Damage(file, "no such file:", "it is missing")
 
 
-class DamagedStoreError(ValueError):
+class DamagedStoreError(DamagedFileError):
     """A file of the store is missing or not as it was written; nothing of the damaged part was served.
 
     Attributes
     ----------
-    damages : every damage that was found, a tuple of Damage
+    damages : tuple of Damage, every damage that was found
     """
 
     def __init__(self, damages: Sequence[Damage]) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Hits", "RangeHits"]
-
 
 @dataclass(frozen=True)
 class Hits:
@@ -18,9 +16,9 @@ class Hits:
 
     Attributes
     ----------
-    distances : (n_queries, k) int32 Hamming distances, or float32 where bits or vectors were weighed
-    ids : (n_queries, k) int64 or str; k is smaller than asked for where the index (or the filter) holds fewer items
-    exact : whether no item that is not here can be nearer than one that is
+    distances : array (n_queries, k), int32 Hamming distances, or float32 where bits or vectors were weighed
+    ids : array (n_queries, k), int64 or str; k is smaller than asked for where index or filter hold fewer items
+    exact : bool, default True, whether no item that is not here can be nearer than one that is
     """
 
     distances: NDArray[Any]
@@ -33,7 +31,15 @@ class Hits:
 
 @dataclass(frozen=True)
 class RangeHits:
-    """All items within a radius of each query: those of query q stand at ``offsets[q] : offsets[q + 1]``."""
+    """All items within a radius of each query: those of query q stand at ``offsets[q] : offsets[q + 1]``.
+
+    Attributes
+    ----------
+    offsets : int64 array (n_queries + 1,), where the answers of each query begin
+    ids : array, int64 or str, of all queries one after the other
+    distances : int32 array, Hamming distances
+    exact : bool, always True
+    """
 
     offsets: NDArray[np.int64]
     ids: NDArray[Any]

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ids", "IntIds", "StrIds", "as_ids", "ids_from_arrays"]
-
 Rows = NDArray[np.int64]
 
 
@@ -54,7 +52,7 @@ class IntIds:
 
 
 class StrIds:
-    """Ascending texts."""
+    """Ascending texts, with the methods of IntIds."""
 
     kind = "str"
 
@@ -63,7 +61,6 @@ class StrIds:
 
     @classmethod
     def sorted(cls, values: NDArray[Any]) -> tuple[StrIds, Rows | None]:
-        """Return the ids in ascending order and the order that brings them there."""
         encoded = [value.encode() for value in values]
         order = sorted(range(len(encoded)), key=encoded.__getitem__)
         ends = np.zeros(len(encoded) + 1, np.int64)
@@ -85,7 +82,6 @@ class StrIds:
         return texts[where].reshape(np.shape(rows))
 
     def find(self, ids: NDArray[Any]) -> Rows:
-        """Return the row of each id, -1 where there is none."""
         rows = np.full(len(ids), -1)
         for position, wanted in enumerate(ids):
             row = bisect.bisect_left(range(len(self)), wanted, key=self.__getitem__)
@@ -94,37 +90,43 @@ class StrIds:
         return rows
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a file holds of them."""
         return {"id_ends": self.ends, "id_text": self.text}
 
 
 Ids = IntIds | StrIds
 
 
-def as_ids(ids: Any, n: int, kind: str | None, name: str = "ids") -> NDArray[Any]:
+def as_ids(ids: Any, n: int, kind: str | None) -> NDArray[Any]:
     """Return ids as int64 or as an array of str objects; ``kind`` is what the index has, None if it is open."""
     array = np.asarray(ids)
     if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"{name} must be a sequence of one id per item, got shape {array.shape} for {n} items")
+        raise ValueError(f"ids must be a sequence of one id per item, got shape {array.shape} for {n} items")
     if n == 0:
         return np.zeros(0, object if kind == "str" else np.int64)
     if array.dtype.kind in "iu":
-        found, array = "int", _as_int64(array, name)
+        if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"ids must fit 64 signed bits, got {array.max()}")
+        found, array = "int", array.astype(np.int64)
     elif array.dtype.kind in "UTO" and all(isinstance(value, str) for value in array.tolist()):
         found, array = "str", array.astype(object)
     else:
-        raise TypeError(f"{name} must be whole numbers or texts, got {array.dtype}")
+        raise TypeError(f"ids must be whole numbers or texts, got {array.dtype}")
     if kind is not None and found != kind:
-        raise TypeError(f"{name} must be of the kind of this index ({kind}), got {found}")
+        raise TypeError(f"ids must be of the kind of this index ({kind}), got {found}")
     return array
-
-
-def _as_int64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must fit 64 signed bits, got {array.max()}")
-    return array.astype(np.int64)
 
 
 def ids_from_arrays(arrays: Mapping[str, NDArray[Any]], kind: str) -> Ids:
     """Return the ids that :meth:`to_arrays` wrote."""
     return IntIds(arrays["ids"]) if kind == "int" else StrIds(arrays["id_text"], arrays["id_ends"])
+
+
+def refuse_repeated(ids: NDArray[Any]) -> None:
+    """Refuse ids that are not distinct."""
+    if ids.dtype == object:
+        repeated = len(ids) - len(set(ids.tolist()))
+    else:
+        ranked = ids if (ids[:-1] < ids[1:]).all() else np.sort(ids)
+        repeated = int(np.count_nonzero(ranked[:-1] == ranked[1:]))
+    if repeated:
+        raise ValueError(f"ids must be distinct, got {repeated} of {len(ids)} again")

@@ -11,10 +11,28 @@ from pathlib import Path
 
 if sys.platform == "win32":
     import msvcrt
+
+    _BYTE = 1 << 30  # a locked byte cannot be read: not one of the process number
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
 else:
     import fcntl
 
-__all__ = ["StoreLockedError", "WriterLock"]
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 class StoreLockedError(OSError):
@@ -28,8 +46,10 @@ class WriterLock:
     the number of the last process that held the lock, for the message alone.
     """
 
+    _descriptor: int | None = None
+
     def __init__(self, path: Path) -> None:
-        self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(self._descriptor)
         except OSError as error:
@@ -37,9 +57,8 @@ class WriterLock:
             self._close()
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            raise StoreLockedError(
-                f"store {path.parent} must have one writer, got a second: {holder} has it open"
-            ) from None
+            got = f"a second: {holder} has it open"
+            raise StoreLockedError(f"store {path.parent} must have one writer, got {got}") from None
         _held.add(self)
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
             os.ftruncate(self._descriptor, 0)
@@ -62,8 +81,7 @@ class WriterLock:
             self._descriptor = None
 
     def __del__(self) -> None:
-        if getattr(self, "_descriptor", None) is not None:
-            self.release()
+        self.release()
 
 
 def _holder(descriptor: int) -> str:
@@ -71,29 +89,6 @@ def _holder(descriptor: int) -> str:
     if not content.isdigit():
         return "another process"
     return "this process itself" if int(content) == os.getpid() else f"process {int(content)}"
-
-
-if sys.platform == "win32":
-    _BYTE = 1 << 30  # a locked byte cannot be read: not one of the process number
-
-    def _lock(descriptor: int) -> None:
-        os.lseek(descriptor, _BYTE, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _BYTE, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
-else:
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ilhash.search._segment import Found
 
-__all__ = ["MarginScale", "as_margins", "rescored_by_margins"]
-
 STEPS = 127
 
 
@@ -31,24 +29,14 @@ class MarginScale:
         steps: NDArray[np.int8] = np.clip(np.rint(margins / self.factor), -STEPS, STEPS).astype(np.int8)
         return steps
 
-    def to_list(self) -> list[float]:
-        """Return what a file keeps."""
-        return [float(value) for value in self.factor]
-
-    @classmethod
-    def from_list(cls, values: list[float]) -> MarginScale:
-        """Return what :meth:`to_list` gave."""
-        return cls(np.array(values, np.float32))
-
 
 def as_margins(margins: Any, n_bits: int, n: int | None) -> NDArray[np.float32]:
     """Return margins as float32 (n, n_bits), or say what is wrong with them."""
     array = np.asarray(margins)
     rows = "n" if n is None else n
     if array.ndim != 2 or array.shape[1] != n_bits or array.dtype.kind != "f" or (n is not None and len(array) != n):
-        raise ValueError(
-            f"margins must be floats of shape ({rows}, {n_bits}), got {array.dtype} of shape {array.shape}"
-        )
+        got = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"margins must be floats of shape ({rows}, {n_bits}), got {got}")
     wrong = np.count_nonzero(~np.isfinite(array).all(axis=1))
     if wrong:
         raise ValueError(f"margins must be finite, got others in {wrong} of {len(array)} rows")

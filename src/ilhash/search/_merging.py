@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._segment import Found, Segment
 
-__all__ = ["merged", "nearest", "shortlist", "within"]
-
 
 def nearest(
     segments: Sequence[Segment], found: Sequence[Found], n_queries: int, k: int, kind_of_distance: Any, kind: str | None
@@ -78,14 +76,12 @@ def _ranks(ids: NDArray[Any]) -> NDArray[Any]:
 
 def merged(segments: Sequence[Segment]) -> Segment:
     """Return one segment of all that is alive."""
-    rows = [segment.rows_alive for segment in segments]
-    pairs = list(zip(segments, rows, strict=True))
+    if len(segments) == 1 and not len(segments[0].removed):
+        return segments[0]
+    pairs = [(segment, segment.rows_alive) for segment in segments]
+    codes = np.concatenate([s.codes(rows) for s, rows in pairs])
+    ids = np.concatenate([s.ids.at(rows) for s, rows in pairs])
     margins = None
     if "margins" in segments[0].arrays:
-        margins = np.concatenate([s.arrays["margins"][r] for s, r in pairs])
-    return Segment.build(
-        np.concatenate([s.codes(r) for s, r in pairs]),
-        segments[0].n_bits,
-        np.concatenate([s.ids.at(r) for s, r in pairs]),
-        margins,
-    )
+        margins = np.concatenate([s.arrays["margins"][rows] for s, rows in pairs])
+    return Segment.build(codes, segments[0].n_bits, ids, margins)

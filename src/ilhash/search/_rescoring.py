@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ilhash.search._hits import Hits
 
-__all__ = ["rescore"]
-
 
 def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hits:
     """Return hits in the order of the Euclidean distance between vectors, then of ids.
@@ -20,10 +18,9 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hit
 
     Parameters
     ----------
-    hits : of a search with more answers than are wanted in the end; ids must be row numbers of ``vectors``
-    queries : (n_queries, D) the vectors of the queries
-    vectors : (n, D) the vectors of the items, in the order of their ids
-    k : how many to keep; None: all
+    hits : Hits, of a search with more answers than are wanted in the end; ids must be row numbers of ``vectors``
+    queries, vectors : array (n_queries, D) and (n, D), of the queries, and of the items in the order of their ids
+    k : int, optional, how many to keep; None: all
 
     Returns
     -------
@@ -37,10 +34,8 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hit
     """
     wanted = np.asarray(queries, np.float32)
     if wanted.ndim != 2 or len(wanted) != len(hits) or np.ndim(vectors) != 2 or wanted.shape[1] != vectors.shape[1]:
-        raise ValueError(
-            f"queries must have one row per query and the columns of vectors, got shape {wanted.shape} for "
-            f"{len(hits)} queries and vectors of shape {np.shape(vectors)}"
-        )
+        got = f"shape {wanted.shape} for {len(hits)} queries and vectors of shape {np.shape(vectors)}"
+        raise ValueError(f"queries must have one row per query and the columns of vectors, got {got}")
     ids = np.sort(hits.ids, axis=1)
     if ids.dtype == object or (ids.size and (ids.min() < 0 or ids.max() >= len(vectors))):
         raise ValueError(f"ids of hits must be row numbers of vectors (0 to {len(vectors) - 1}), got others")

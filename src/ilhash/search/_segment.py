@@ -17,9 +17,7 @@ from ilhash import _core
 from ilhash import codes as packed
 from ilhash.search._ids import Ids, IntIds, Rows, StrIds, ids_from_arrays
 
-__all__ = ["Found", "Segment"]
-
-RINGS_FROM = 131_072  # distinct codes; fewer are looked at faster than they are thought about
+PIVOTS_FROM = 131_072  # distinct codes; fewer are looked at faster than they are thought about
 GATHER_BELOW = 0.05  # share of allowed items below which their codes are taken out rather than all looked at
 
 
@@ -58,13 +56,9 @@ class Postings(NamedTuple):
 
 
 class Segment:
-    """Made by :meth:`build` from codes, or from the arrays that a file holds.
+    """Made by :meth:`build` from codes, or from the arrays that a file holds, by the names that it gives them.
 
-    Attributes
-    ----------
-    arrays : all of it, by the names that a file gives them
-    name : of the file, or "" in memory
-    removed : ascending rows that are dead
+    ``name`` is that of the file, or "" in memory; ``removed`` are the rows that are dead, ascending.
     """
 
     def __init__(self, n_bits: int, n_rows: int, arrays: Mapping[str, NDArray[Any]], kind: str, name: str = "") -> None:
@@ -85,19 +79,18 @@ class Segment:
         first_rows, offsets, rows = _core.group_codes(codes)
         postings = Postings(offsets, rows, ordered=True) if len(rows) else Postings(None, None, ordered=True)
         arrays = sorted_ids.to_arrays()  # the first array has one entry per row
-        if len(first_rows) >= RINGS_FROM:
-            nearby, pivots, rings = _core.bring_neighbours_together(codes, first_rows, n_bits)
+        if len(first_rows) >= PIVOTS_FROM:
+            nearby, pivots, ranges = _core.order_by_pivots(codes, first_rows, n_bits)
             if len(nearby):
                 first_rows, postings = first_rows[nearby], postings.reordered(nearby)
-                arrays |= {"pivots": pivots.reshape(-1, codes.shape[1]), "rings": rings.reshape(-1, 3)}
+                # Files call the ranges of distances "rings".
+                arrays |= {"pivots": pivots.reshape(-1, codes.shape[1]), "rings": ranges.reshape(-1, 3)}
         arrays["tiles"] = packed.to_tiles(codes, first_rows)
         lists = {"offsets": postings.offsets, "rows": postings.rows}
         arrays |= {name: values for name, values in lists.items() if values is not None}
         if margins is not None:
             arrays["margins"] = margins
         return cls(n_bits, len(codes), arrays, sorted_ids.kind)
-
-    # ------------------------------------------------------------------------------------------ what it holds
 
     @cached_property
     def ids(self) -> Ids:
@@ -160,8 +153,6 @@ class Segment:
         """Rows that were not removed, ascending."""
         return np.flatnonzero(self._alive)
 
-    # ------------------------------------------------------------------------------------------ search
-
     def only(self, rows: Rows) -> Segment:
         """Return a segment in which just these living rows are alive, for one search."""
         keep = np.zeros(self.n_rows, np.bool_)
@@ -170,38 +161,22 @@ class Segment:
 
     def nearest(self, queries: NDArray[np.uint8], k: int, max_distance: int, n_threads: int) -> Found:
         """Return the k nearest living items of each query within a distance."""
-        if self._few_alive:
+        if self.n_alive < GATHER_BELOW * self.n_rows:
             return self._among_few(lambda few: few.nearest(queries, k, max_distance, n_threads))
-        arrays = self.arrays
-        return Found(
-            *_core.nearest(
-                arrays["tiles"],
-                self.n_codes,
-                self.n_bits,
-                *self._postings,
-                queries,
-                k,
-                max_distance,
-                n_threads,
-                arrays.get("pivots"),
-                arrays.get("rings"),
-            )
-        )
+        pivots = self.arrays.get("pivots"), self.arrays.get("rings")
+        return Found(*_core.nearest(*self._scanned, queries, k, max_distance, n_threads, *pivots))
 
     def nearest_weighted(
         self, queries: NDArray[np.uint8], weights: NDArray[np.float32], k: int, n_threads: int
     ) -> Found:
         """Return the k nearest living items where bit j counts ``weights[q, j]``."""
-        if self._few_alive:
+        if self.n_alive < GATHER_BELOW * self.n_rows:
             return self._among_few(lambda few: few.nearest_weighted(queries, weights, k, n_threads))
-        tiles, postings = self.arrays["tiles"], self._postings
-        return Found(
-            *_core.nearest_weighted(tiles, self.n_codes, self.n_bits, *postings, queries, weights, k, n_threads)
-        )
+        return Found(*_core.nearest_weighted(*self._scanned, queries, weights, k, n_threads))
 
     @property
-    def _few_alive(self) -> bool:
-        return self.n_alive < GATHER_BELOW * self.n_rows
+    def _scanned(self) -> tuple[Any, int, int, Any, Any, bool]:
+        return self.arrays["tiles"], self.n_codes, self.n_bits, *self._postings
 
     def _among_few(self, search: Callable[[Segment], Found]) -> Found:
         """Search a small segment of the living rows alone; its row numbers count among them."""

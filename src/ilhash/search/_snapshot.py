@@ -14,37 +14,20 @@ from ilhash.search._array_file import ArrayFile
 from ilhash.search._damage import DamagedStoreError, missing
 from ilhash.search._manifest import Manifest, read_manifest
 
-__all__ = ["Rows", "Snapshot", "StoredSegment", "newest", "snapshot_of"]
-
 Rows = NDArray[np.int64]
 
 
 class StoredSegment:
-    """A segment as one snapshot of the store sees it.
+    """A segment as one snapshot of the store sees it; its name is unique for ever in this store."""
 
-    Attributes
-    ----------
-    name : unique for ever in this store
-    """
-
-    def __init__(self, file: ArrayFile, removals: Iterable[ArrayFile]) -> None:
-        self.name = file.entry.file.removesuffix(".bin")
-        self._file = file
+    def __init__(self, arrays: ArrayFile, removals: Iterable[ArrayFile]) -> None:
+        self.name = arrays.entry.file.removesuffix(".bin")
+        self.arrays = arrays
+        self.n_rows = arrays.rows  # dead ones among them: the length of the first array
         self._removals = tuple(removal for removal in removals if self.name in removal)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, dead ones among them: the length of the first array."""
-        return self._file.rows
-
-    @property
-    def array_names(self) -> tuple[str, ...]:
-        """Names of the arrays, in the order in which they were given."""
-        return self._file.names
-
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array: read-only, on disk, and compared with its checksums the first time."""
-        return self._file[name]
+        return self.arrays[name]
 
     @cached_property
     def removed(self) -> Rows:
@@ -52,9 +35,6 @@ class StoredSegment:
         rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(removal[self.name] for removal in self._removals)]))
         rows.flags.writeable = False
         return rows
-
-    def __repr__(self) -> str:
-        return f"StoredSegment({self.name!r}, n_rows={self.n_rows}, arrays={list(self.array_names)})"
 
 
 class Snapshot(NamedTuple):
@@ -70,11 +50,7 @@ def newest(folder: Path, known: Mapping[str, ArrayFile]) -> Snapshot:
     manifest = read_manifest(folder)
     while True:
         try:
-            files = {
-                entry.file: known[entry.file] if entry.file in known else ArrayFile(folder, entry)
-                for entry in manifest.files
-            }
-            return snapshot_of(manifest, files)
+            return snapshot_of(manifest, {e.file: known.get(e.file) or ArrayFile(folder, e) for e in manifest.files})
         except FileNotFoundError as error:
             lost = Path(error.filename)
             manifest = read_manifest(folder)  # perhaps a writer dropped the file since the manifest was read

@@ -9,34 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._files import make_folder, stage, sync_folder, write_file
-from ilhash.search._array_file import ArrayFile, storable, write_arrays
-from ilhash.search._damage import Damage, DamagedStoreError
+from ilhash.search._array_file import ArrayFile, Arrays, storable, write_arrays
 from ilhash.search._lock import StoreLockedError, WriterLock
-from ilhash.search._manifest import (
-    LOCK,
-    MANIFEST,
-    Manifest,
-    leftovers,
-    looks_empty,
-    read_manifest,
-    storable_settings,
-)
+from ilhash.search._manifest import LOCK, MANIFEST, Manifest, leftovers, looks_empty, read_manifest, storable_settings
 from ilhash.search._snapshot import Rows, Snapshot, StoredSegment, newest, snapshot_of
 from ilhash.search._verify import Report, verify
-
-__all__ = ["Damage", "DamagedStoreError", "Report", "Store", "StoreLockedError", "StoredSegment", "verify"]
+from ilhash.storage import make_folder, stage, sync_folder, write_file
 
 
 class Store:
@@ -74,17 +64,12 @@ class Store:
             raise ValueError(f"path must be a new or empty folder for the store, got {folder}, which is not empty")
         with _explained(f"store {folder} could not be created:"):
             make_folder(folder)
-        lock = _writer_lock(folder)
-        try:
+        with _writer_lock(folder) as lock:
             if (folder / MANIFEST).exists():
                 raise ValueError(f"path must be a new or empty folder for the store, got a store in {folder}")
             with _explained(f"store {folder} could not be created:"):
                 write_file(folder / MANIFEST, [manifest.to_bytes()])
-                sync_folder(folder)
             return cls(folder, lock, newest(folder, {}))
-        except BaseException:
-            lock.release()
-            raise
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, writable: bool) -> Store:
@@ -93,18 +78,12 @@ class Store:
         snapshot = newest(folder, {})
         if not writable:
             return cls(folder, None, snapshot)
-        lock = _writer_lock(folder)
-        try:
+        with _writer_lock(folder) as lock:
             snapshot = newest(folder, snapshot.files)
             # A writer may have been killed before it flushed its manifest; what that one dropped is deleted only after.
             sync_folder(folder)
             _delete(leftovers(folder, snapshot.manifest))
-        except BaseException:
-            lock.release()
-            raise
-        return cls(folder, lock, snapshot)
-
-    # -------------------------------------------------------------------------------------------- reading
+            return cls(folder, lock, snapshot)
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -144,9 +123,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -155,41 +132,27 @@ class Store:
             raise ValueError(f"store {self.path} must be open, got one that was closed")
         return self._snapshot
 
-    # -------------------------------------------------------------------------------------------- writing
-
     def commit(
-        self,
-        *,
-        add: Sequence[Mapping[str, NDArray[Any]]] = (),
-        remove: Mapping[str, Rows] | None = None,
-        drop: Sequence[str] = (),
+        self, *, add: Iterable[Arrays] = (), remove: Mapping[str, Rows] | None = None, drop: Sequence[str] = ()
     ) -> tuple[str, ...]:
         """Change the store in one step that is durable when this returns, and that happens wholly or not at all.
 
-        Parameters
-        ----------
-        add : new segments, each a mapping of names to arrays; the length of the first array is the number of rows, the
-            others may have any shape
-        remove : per name of a live segment, numbers of rows that are dead from now on
-        drop : names of live segments that are no longer needed
+        Add new segments, taken one by one as they are written: the length of the first array of each is the number of
+        its rows, the others may have any shape. Remove rows, by the names of live segments, and drop whole segments.
+        Return the names of the new ones.
 
-        Returns
-        -------
-        names of the new segments
-
-        Raises
-        ------
-        OSError : the disk is full or fails. The old state is intact, and the store can still be read and written; only
-            if the very last flush failed may the new state be there too, and then the store must be opened again.
+        A disk that is full or fails is an OSError. The old state is intact then, and the store can still be read and
+        written; only if the very last flush failed may the new state be there too, and the store must be opened again.
         """
         with self._mutex:
             self._refuse_unless_writable()
-            new = [_checked_segment(arrays, f"add[{number}]") for number, arrays in enumerate(add)]
+            new = (_checked_segment(arrays, f"add[{number}]") for number, arrays in enumerate(add))
+            first = list(itertools.islice(new, 1))
             live = self._checked_live(drop)
             dead = {name: rows for name, rows in self._checked_rows(remove or {}, live).items() if rows.size}
-            if not new and not dead and not drop:
+            if not first and not dead and not drop:
                 return ()
-            return self._write(new, dead, live)
+            return self._write(itertools.chain(first, new), dead, live)
 
     def _refuse_unless_writable(self) -> None:
         _ = self._opened
@@ -198,9 +161,8 @@ class Store:
         if not self._lock.held:
             raise ValueError(f"store {self.path} must be written by the process that opened it, got a fork of that")
         if self._in_doubt:
-            raise ValueError(
-                f"store {self.path} must be opened again after a commit that may or may not have happened, got one more"
-            )
+            rule = "must be opened again after a commit that may or may not have happened"
+            raise ValueError(f"store {self.path} {rule}, got one more")
 
     def _checked_live(self, drop: Sequence[str]) -> dict[str, StoredSegment]:
         live = {segment.name: segment for segment in self._opened.segments}
@@ -224,28 +186,27 @@ class Store:
             checked[name] = np.unique(rows).astype(np.int64)
         return checked
 
-    def _write(self, new: list[_NewSegment], dead: dict[str, Rows], live: dict[str, StoredSegment]) -> tuple[str, ...]:
+    def _write(self, new: Iterable[Arrays], dead: dict[str, Rows], live: dict[str, StoredSegment]) -> tuple[str, ...]:
         old = self._opened
         generation = old.manifest.generation + 1
-        names = [_file_name("segment", generation) for _ in new]
         dead, kept = _merged_removals(dead, [old.files[entry.file] for entry in old.manifest.removals], live)
         files = dict(old.files)
         written: list[Path] = []
 
-        def write(file: str, rows: int, arrays: Mapping[str, NDArray[Any]]) -> ArrayFile:
+        def write(kind: str, rows: int, arrays: Arrays) -> ArrayFile:
+            file = f"{kind}-{generation:08d}-{secrets.token_hex(4)}.bin"
             written.append(self.path / file)
             files[file] = ArrayFile(self.path, write_arrays(self.path, file, rows, arrays))
             return files[file]
 
         try:
-            segments = [segment.entry for segment in (old.files[f"{name}.bin"] for name in live)]
-            segments += [write(name, *segment).entry for name, segment in zip(names, new, strict=True)]
+            segments = [segment.arrays.entry for segment in live.values()]
+            segments += [write("segment", len(_first(arrays)), arrays).entry for arrays in new]
             if dead:
-                kept.append(write(_file_name("removed", generation), sum(map(len, dead.values())), dead))
+                kept.append(write("removed", sum(map(len, dead.values())), dead))
             sync_folder(self.path)  # the manifest may name only what is sure to be there
-            manifest = Manifest(
-                generation, old.manifest.settings, tuple(segments), tuple(removal.entry for removal in kept)
-            )
+            removals = tuple(removal.entry for removal in kept)
+            manifest = Manifest(generation, old.manifest.settings, tuple(segments), removals)
             written.append(stage(self.path, [manifest.to_bytes()]))
             self._publish(written[-1], snapshot_of(manifest, files))
         except BaseException as error:
@@ -255,7 +216,7 @@ class Store:
                 raise self._failure(error) from error
             raise
         _delete(self.path / entry.file for entry in set(old.manifest.files) - set(manifest.files))
-        return tuple(name.removesuffix(".bin") for name in names)
+        return tuple(entry.file.removesuffix(".bin") for entry in segments[len(live) :])
 
     def _publish(self, staged: Path, snapshot: Snapshot) -> None:
         """Replace the manifest. From here on an error must not undo what a manifest on disk may name."""
@@ -272,27 +233,21 @@ class Store:
 
     def _failure(self, error: OSError) -> OSError:
         outcome = "may or may not have taken the commit, open it again" if self._in_doubt else "is as it was before"
-        return OSError(
-            error.errno, f"store {self.path} {outcome}: the commit could not be written: {error.strerror or error}"
-        )
+        what = f"store {self.path} {outcome}: the commit could not be written"
+        return OSError(error.errno, f"{what}: {error.strerror or error}")
 
 
-# ------------------------------------------------------------------------------------------------ parts of a commit
-
-
-class _NewSegment(NamedTuple):
-    rows: int
-    arrays: dict[str, NDArray[Any]]
-
-
-def _checked_segment(arrays: Mapping[str, NDArray[Any]], what: str) -> _NewSegment:
+def _checked_segment(arrays: Arrays, what: str) -> Arrays:
     if not isinstance(arrays, Mapping) or not arrays or not all(isinstance(name, str) for name in arrays):
         raise TypeError(f"{what} must be a mapping of names to at least one array, got {type(arrays).__name__}")
     checked = {name: storable(array, f"{what}[{name!r}]") for name, array in arrays.items()}
-    first = next(iter(checked.values()))
-    if first.ndim == 0:
+    if _first(checked).ndim == 0:
         raise ValueError(f"{what} must begin with an array whose length is the number of rows, got a single number")
-    return _NewSegment(len(first), checked)
+    return checked
+
+
+def _first(arrays: Arrays) -> NDArray[Any]:
+    return next(iter(arrays.values()))
 
 
 def _merged_removals(
@@ -303,19 +258,15 @@ def _merged_removals(
     Files that are not much larger than what is written are merged into it: a row is so written again a logarithmic
     number of times, and the number of files stays logarithmic too.
     """
-    kept = [file for file in files if any(name in live for name in file.names)]
+    kept = [file for file in files if any(name in live for name in file)]
     if dead:
         dead = dict(dead)
         while kept and kept[-1].rows <= 2 * sum(map(len, dead.values())):
             older = kept.pop()
-            for name in older.names:
+            for name in older:
                 if name in live:
                     dead[name] = np.union1d(dead.get(name, older[name][:0]), older[name])
     return dead, kept
-
-
-def _file_name(kind: str, generation: int) -> str:
-    return f"{kind}-{generation:08d}-{secrets.token_hex(4)}.bin"
 
 
 def _delete(paths: Iterable[Path]) -> None:
@@ -325,13 +276,20 @@ def _delete(paths: Iterable[Path]) -> None:
             os.unlink(path)
 
 
-def _writer_lock(folder: Path) -> WriterLock:
-    with _explained(f"store {folder} must be in a folder that can be written, got"):
+@contextlib.contextmanager
+def _writer_lock(folder: Path) -> Iterator[WriterLock]:
+    """Take the lock, which is kept if all goes well."""
+    rule = f"store {folder} must be in a folder that can be written, got"
+    with _explained(rule):
         lock = WriterLock(folder / LOCK)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            lock.release()
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    return lock
+    try:
+        with _explained(rule):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        yield lock
+    except BaseException:
+        lock.release()
+        raise
 
 
 @contextlib.contextmanager

@@ -10,8 +10,6 @@ from ilhash.search._array_file import damages_of_file
 from ilhash.search._damage import Damage, DamagedStoreError
 from ilhash.search._manifest import MANIFEST, leftovers, read_manifest
 
-__all__ = ["Report", "verify"]
-
 
 @dataclass(frozen=True)
 class Report:
@@ -19,11 +17,11 @@ class Report:
 
     Attributes
     ----------
-    path : folder of the store
-    n_files, n_bytes : files that were read, the manifest among them, and their bytes
-    damages : everything that is not as it was written
-    leftovers : files that no manifest names, of a write that was interrupted or is under way: harmless, and removed by
-        the next writer that opens the store
+    path : Path, folder of the store
+    n_files, n_bytes : int, files that were read, the manifest among them, and their bytes
+    damages : tuple of Damage, everything that is not as it was written
+    leftovers : tuple of Path, files of a write that was interrupted or is under way: harmless, and removed by the next
+        writer that opens the store
     """
 
     path: Path
@@ -47,6 +45,14 @@ def verify(path: str | os.PathLike[str]) -> Report:
     """Read every byte of a store, whether or not it can be opened, and report all damages.
 
     Judged is the state at the beginning, without the files that a writer drops meanwhile.
+
+    Parameters
+    ----------
+    path : path-like, the folder
+
+    Returns
+    -------
+    Report, what was read, and what is wrong with it
     """
     folder = Path(path)
     try:

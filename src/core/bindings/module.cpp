@@ -1,0 +1,26 @@
+// ilhash._core: what Python sees of the C++ core.
+//
+//   drawing.cpp   random.hpp: seeds, permutations without memory
+//   graph.cpp     graph.*: signed graphs of one bit's training set, and their blocks
+//   zstep.cpp     zstep.*: min-cuts (mincut.*) in turn until nothing changes; pair_loss.*: the loss of KSH, bit by bit
+//   vectors.cpp   vector*: kernels over long arrays, one build per instruction set
+//   scan.cpp      scan*: search among packed codes, by counting distances
+//   cut.cpp       cut.*: what precision at k needs, bit by bit, and for every bit of a pool
+//   digits.cpp    digits.*: elastic deformations of small images
+//   trees.cpp     trees.*: margins of decision trees; boosting.*: gradient boosted trees on binned features
+//
+// Inputs are never written; the GIL is released around all work. What the core takes for granted is checked here
+// (checks.hpp).
+#include "module.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core of ilhash: signed graphs, alternating min-cut, vector kernels.";
+  ilhash::bindings::bind_drawing(m);
+  ilhash::bindings::bind_graph(m);
+  ilhash::bindings::bind_zstep(m);
+  ilhash::bindings::bind_vectors(m);
+  ilhash::bindings::bind_scan(m);
+  ilhash::bindings::bind_cut(m);
+  ilhash::bindings::bind_digits(m);
+  ilhash::bindings::bind_trees(m);
+}

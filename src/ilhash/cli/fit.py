@@ -1,0 +1,88 @@
+"""``ilhash fit``: train a model and save it."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+import ilhash
+from ilhash.cli import _options as option
+from ilhash.cli._app import kept
+from ilhash.cli._files import check_new_directory, read_labels, read_sparse, read_vectors
+from ilhash.cli._models import make_model
+from ilhash.cli._options import parameter
+from ilhash.cli._screen import Timer, progress, tell
+
+
+def fit(
+    vectors: option.Vectors,
+    output: option.ModelOutput,
+    method: Annotated[
+        str, Option(help="ILH, one of those that `ilhash methods` lists, or a mix such as ilh:64+itq:64.")
+    ] = "ILH",
+    labels: option.Labels = None,
+    pairs: Annotated[str | None, Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")] = None,
+    affinity: Annotated[Path | None, Option(help="Sparse signed matrix, .npz of scipy.sparse.save_npz.")] = None,
+    n_bits: Annotated[int | None, parameter("Number of bits, the paper's b.", "64", "--bits")] = None,
+    diversity: option.Diversity = None,
+    sampling: Annotated[str | None, parameter("disjoint, random or bootstrap training sets.", "disjoint")] = None,
+    n_train: option.NTrain = None,
+    objective: Annotated[str | None, parameter("laplacian, ksh or bre.", "laplacian")] = None,
+    hash_function: option.HashFunction = None,
+    centers: Annotated[str | None, parameter("common or private centres of kernel functions.", "common")] = None,
+    C: option.C = None,
+    scaling: Annotated[str | None, parameter("columns or whole: how features are standardised.", "columns")] = None,
+    n_similar: Annotated[int | None, parameter("Similar neighbours drawn per point.", "100")] = None,
+    n_dissimilar: Annotated[int | None, parameter("Dissimilar neighbours drawn per point.", "100")] = None,
+    n_features: Annotated[
+        float | None, parameter("Features per bit under f: a fraction, or a number above 1.", "0.5")
+    ] = None,
+    mac: Annotated[
+        bool | None, Option("--mac", help="Alternate z-step and classifier (auxiliary coordinates).")
+    ] = None,
+    unlabeled: option.Unlabeled = None,
+    random_state: option.RandomState = None,
+    n_jobs: option.NJobs = None,
+    dask: Annotated[str | None, Option(help="Train over the dask scheduler at tcp://host:port.")] = None,
+    checkpoint: Annotated[
+        Path | None, Option(help="Directory for finished bits: a killed run goes on from there.")
+    ] = None,
+    settings: option.Settings = None,
+    hold_out: Annotated[int, Option(help="Points that no bit is trained on, for `ilhash prune` to judge by.")] = 0,
+    hold_out_classes: Annotated[int, Option(help="Classes that no bit is trained on, drawn at random.")] = 0,
+    force: option.Force = False,
+) -> None:
+    """Train a model on vectors and labels, pairs or a graph (without any: Euclidean neighbours)."""
+    from ilhash.parallel import connect
+
+    model = make_model(method, option.given(locals()))
+    held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes) if hold_out or hold_out_classes else None
+    check_new_directory("--output", output, force=force)
+    supervision = _supervision(labels, pairs, affinity)
+    X, own_labels = read_vectors(vectors)
+    supervision = supervision or {"y": own_labels}
+    if held_out is not None:
+        if supervision.get("y") is None:
+            raise ValueError("--hold-out must be given with --labels, got none: labels tell how well points are found")
+        supervision["y"] = held_out.labels(supervision["y"], getattr(model, "unlabeled", -1))
+    with Timer() as took, kept(checkpoint, "finished bits"):
+        with nullcontext() if dask is None else connect(dask) as client, progress("training", "bits") as move:
+            model.fit(X, **supervision, progress=move, client=client, checkpoint=checkpoint)
+        model.save(output)
+    trained_on = f"{len(X):,} vectors of {X.shape[1]} dimensions"
+    tell(f"trained {len(model.functions_)} bits on {trained_on} in {took}; model in {output}")
+
+
+def _supervision(labels: str | None, pairs: str | None, affinity: Path | None) -> dict[str, Any]:
+    """Read what was given; more than one kind is left for the model to refuse."""
+    from ilhash.vectors.io import read_matrix
+
+    read: dict[str, Any] = {}
+    if labels is not None:
+        read["y"] = read_labels(labels)
+    if pairs is not None:
+        read["pairs"] = read_matrix(pairs)
+    if affinity is not None:
+        read["affinity"] = read_sparse(affinity)
+    return read

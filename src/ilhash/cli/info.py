@@ -1,0 +1,58 @@
+"""``ilhash info``: what a model is."""
+
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+import ilhash
+from ilhash.cli._options import Model
+from ilhash.cli._screen import say
+
+
+def info(model: Model) -> None:
+    """Tell what a model is and how its bits were trained."""
+    loaded = ilhash.load(model)
+    kinds = sorted({function.kind for function in loaded.functions_})
+    size = f"{len(loaded.functions_)} bits, {loaded.n_features_in_} features"
+    say.print(f"[bold]{type(loaded).__name__}[/] {size}, functions: {', '.join(kinds)}")
+    for family in loaded.families_ if isinstance(loaded, ilhash.Mix) else [loaded]:
+        if family is not loaded:
+            say.print(f"[bold]{type(family).__name__}[/] {len(family.functions_)} of the bits")
+        _tell_training(family)
+
+
+def _tell_training(model: Any) -> None:
+    ensemble = isinstance(model, ilhash.ILH)
+    trained_on = f"diversity {model.diversity!r}, {_training_sets(model)}" if ensemble else f"{model.n_train_:,} points"
+    say.print(f"{trained_on}; seed {model.seed_}")
+    defaults = type(model)().get_params()
+    changed = {name: value for name, value in model.get_params().items() if value != defaults[name]}
+    say.print(f"parameters other than default: {changed or 'none'}", soft_wrap=True)
+    if ensemble:
+        _tell_bits(model.bits_)
+
+
+def _tell_bits(reports: list[Any]) -> None:
+    columns = {
+        "sweeps of the z-step": [report.sweeps for report in reports],
+        "blocks": [report.n_blocks for report in reports],
+        "share of +1": [report.balance for report in reports],
+        "training accuracy": [report.accuracy for report in reports],
+        "milliseconds": [1e3 * sum(report.seconds.values()) for report in reports],
+    }
+    table = Table("", "mean", "least", "most", title="over bits")
+    for title, values in columns.items():
+        table.add_row(title, *(f"{f(values):.3g}" for f in (np.mean, np.min, np.max)))
+    say.print(table)
+
+
+def _training_sets(model: Any) -> str:
+    text = f"{model.n_train_:,} points per bit"
+    if "t" not in model.diversity:
+        return f"{text}, the same for all"
+    if model.sampling != "disjoint":
+        return f"{text}, {model.sampling}"
+    if len(model.bits_) > model.n_disjoint_:
+        return f"{text}, {model.n_disjoint_} disjoint sets, then a fresh permutation"
+    return f"{text}, all disjoint"

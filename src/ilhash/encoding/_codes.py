@@ -1,0 +1,145 @@
+"""Vectors to codes in files, and back: ``write_codes`` and ``open_codes``, for a .npy file or a directory of shards.
+
+A .npy file has a .json beside it that says how many bits the codes have; there are both or neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilhash import codes
+from ilhash._checks import check_count
+from ilhash.encoding._shards import open_shards, write_shards
+from ilhash.encoding._stored import LAYOUT, Codes, Shard, StoredCodes
+from ilhash.storage import npy_header, parse_json, write_files
+from ilhash.vectors import as_matrix, fingerprint
+from ilhash.vectors.io import read_matrix
+
+ROWS_PER_SHARD = 1_000_000
+
+
+def write_codes(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    rows_per_shard: int = ROWS_PER_SHARD,
+    replace: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> StoredCodes:
+    """Encode vectors to a file or a directory of shards, in bounded memory.
+
+    A .npy file appears, with a .json that states the number of bits beside it, when all is written. Shards are written
+    one after the other; the same call goes on where a run that was killed ended.
+
+    Parameters
+    ----------
+    model : a fitted model
+    X : array (n, D), also a memory map or what ilhash.open_vectors gives
+    path : a new .npy file; or a new directory, or one that holds shards of the same model and vectors
+    rows_per_shard : codes in every shard but the last
+    replace : whether a .npy file that is there is replaced
+    progress : called with (rows done, rows in all)
+
+    Returns
+    -------
+    StoredCodes, the codes, opened
+    """
+    model.encode_blocks(X, 0, 0)  # refuses what it could not encode before anything is written
+    target, vectors, n_bits = Path(path), as_matrix(X), len(model.functions_)
+    check_count("rows_per_shard", rows_per_shard)
+
+    def encode(first: int, last: int) -> Generator[Codes]:
+        with closing(model.encode_blocks(X, first, last)) as encoded:
+            for rows, block in encoded:
+                if progress is not None:
+                    progress(rows.stop, len(vectors))
+                yield block
+
+    if target.suffix == ".npy":
+        if target.exists() and not (replace and target.is_file()):
+            raise ValueError(f"path must be a new file, got {target}, which exists")
+        with closing(encode(0, len(vectors))) as blocks:
+            _write_file(target, blocks, len(vectors), n_bits, model.fingerprint())
+    else:
+        about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint()}
+        write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard)
+        if progress is not None:
+            progress(len(vectors), len(vectors))
+    return open_codes(target)
+
+
+def open_codes(path: str | os.PathLike[str], n_bits: int | None = None) -> StoredCodes:
+    """Open the codes that ``write_codes`` or ``ilhash encode`` wrote.
+
+    Parameters
+    ----------
+    path : the .npy file, or the directory of shards
+    n_bits : bits per code; needed only for a .npy file without a .json beside it, and compared elsewhere
+
+    Returns
+    -------
+    StoredCodes, to iterate over shard after shard, or to ``read()`` all of them
+
+    Examples
+    --------
+    >>> codes = open_codes("codes")  # doctest: +SKIP
+    >>> index = ilhash.HammingIndex(codes.read(), n_bits=codes.n_bits)  # doctest: +SKIP
+    """
+    target = Path(path)
+    return open_shards(target, n_bits) if target.is_dir() else _open_file(target, n_bits)
+
+
+def _write_file(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str) -> None:
+    """Write codes and their description; what was there before is replaced when all is written.
+
+    The description holds the SHA-256 of the codes, so that neither is ever taken for another's.
+    """
+    digest = hashlib.sha256()
+
+    def content() -> Iterator[Any]:
+        header = npy_header(np.uint8, (n_rows, codes.bytes_per_code(n_bits)))
+        for chunk in chain[Any]([header], (block.reshape(-1).data for block in blocks)):
+            digest.update(chunk)
+            yield chunk
+
+    def description() -> Iterator[bytes]:
+        about = {"n_bits": n_bits, "layout": LAYOUT, "rows": n_rows, "model": model, "sha256": digest.hexdigest()}
+        yield json.dumps(about, indent=1).encode() + b"\n"
+
+    write_files({path: content(), path.with_name(f"{path.name}.json"): description()})
+
+
+def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
+    """Open a .npy file of codes; the number of bits is stated beside it, or given."""
+    found = codes.check(read_matrix(path), None, str(path))
+    about = _description(path.with_name(f"{path.name}.json"))
+    stated = about.get("n_bits")
+    if n_bits is not None and stated is not None and n_bits != stated:
+        raise ValueError(f"{path} must have {n_bits} bits, got {stated} (stated in {path.name}.json)")
+    bits = stated if n_bits is None else n_bits
+    if bits is None:
+        raise ValueError(
+            f"{path} must have its number of bits stated in {path.name}.json beside it (`ilhash encode` writes it) or "
+            f"given (n_bits, --bits), got neither; its rows have {found.shape[-1]} bytes"
+        )
+    codes.check(found[:0], bits, str(path))  # the width; what is padding is looked at when it is read
+    return StoredCodes(path, bits, [Shard(path, found.shape, about.get("sha256"))])
+
+
+def _description(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    about = parse_json(path.read_bytes(), path, "the description, with n_bits, of the codes beside it")
+    if type(about.get("n_bits")) is not int or about["n_bits"] < 1:
+        raise ValueError(f"{path} must state n_bits, the number of bits of the codes beside it, got something else")
+    return about

@@ -1,0 +1,73 @@
+"""Checks of ILH's parameters: one sentence each, before any work begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ilhash import objective as objectives
+from ilhash._checks import check_count, is_whole
+
+AUTO_TRAIN = 5000
+
+# mu as a multiple of the mean pull of the graph on a point: from a hint to a command.
+MAC_PENALTIES = tuple(2.0**power for power in range(-6, 2))
+
+
+def check_objective(name: str, value: Any) -> None:
+    """Refuse what is no objective."""
+    objectives.resolve(value)
+
+
+def check_letters(name: str, letters: Any) -> str:
+    """Return diversity letters in the order i, t, f."""
+    if not isinstance(letters, str) or set(letters) - set("itf") or len(set(letters)) != len(letters):
+        raise ValueError(
+            f"{name} must be a combination of the letters i (initialisation), t (training sets) and f (features), "
+            f"each at most once, got {letters!r}"
+        )
+    return "".join(letter for letter in "itf" if letter in letters)
+
+
+def check_range(name: str, value: Any) -> int | tuple[int, int]:
+    """Return a number of neighbours, or the smallest and largest of a range."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        low, high = (check_count(name, part) for part in value)
+        if low > high:
+            raise ValueError(f"{name} as a range must be (smallest, largest), got {value!r}")
+        return low, high
+    return check_count(name, value)
+
+
+def drawn_features(value: Any, n_features: int) -> int:
+    """Return d for a number d or a fraction d/D."""
+    if is_whole(value):
+        if not 1 <= value <= n_features:
+            raise ValueError(f"n_features must lie between 1 and the {n_features} features of X, got {value}")
+        return int(value)
+    if isinstance(value, float | np.floating) and 0.0 < value <= 1.0:
+        return max(1, round(float(value) * n_features))
+    raise ValueError(f"n_features must be a number of features or a fraction in (0, 1], got {value!r}")
+
+
+def training_size(value: Any, available: int) -> tuple[int, bool]:
+    """Return N and whether all points are used because more were asked for than there are."""
+    if value == "auto":
+        return (AUTO_TRAIN if available >= 2 * AUTO_TRAIN else max(2, available // 2)), False
+    return min(int(value), available), value > available
+
+
+def mac_penalties(name: str, value: Any) -> tuple[float, ...]:
+    """Return the schedule of mu: none, the default one, or the user's."""
+    if value is None or value is False:
+        return ()
+    if value is True:
+        return MAC_PENALTIES
+    try:
+        schedule = tuple(float(mu) for mu in value)
+    except (TypeError, ValueError):
+        schedule = ()
+    if not schedule or any(mu <= 0 or not np.isfinite(mu) for mu in schedule) or list(schedule) != sorted(schedule):
+        raise ValueError(f"{name} must be True, False or a growing sequence of positive penalties, got {value!r}")
+    return schedule

@@ -1,0 +1,335 @@
+"""All methods on one dataset under one protocol: precision, seconds of training, and the ratio to ILHt's seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash._checks import check_count
+from ilhash.evaluation import Protocol, Split
+from ilhash.methods import UndefinedError
+from ilhash.parallel import single_threaded_blas
+from ilhash.vectors import nearest_rows
+
+REFERENCE = "ILHt"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row that a table is to have."""
+
+    method: str  # "ILH" or a name of ilhash.methods
+    parameters: dict[str, Any] = field(default_factory=dict)  # what differs from the method's defaults
+    # Also trained on as many points as ILHt sees in all its bits? Not where it would take many minutes (a coupled
+    # graph, all pairs, an SVM per bit), nor twice for the same classifier.
+    on_all: bool = True
+    one_per_class: bool = False  # whether it has as many bits as there are classes, whatever the others have
+
+    def make(self, n_bits: int, n_train: int, seed: int, reference: Any) -> Any:
+        """Return the estimator; ``reference`` is the fitted ILHt, which KSHcut-ILHt begins with."""
+        from ilhash import ILH, methods
+
+        kind = ILH if self.method == "ILH" else methods.get(self.method)
+        chosen = {name: reference if value == REFERENCE else value for name, value in self.parameters.items()}
+        return kind(n_bits=n_bits, n_train=n_train, random_state=seed, **chosen)
+
+
+_KERNEL = {"hash_function": "kernel"}
+
+TABLES: dict[str, dict[str, Entry]] = {
+    "linear": {
+        REFERENCE: Entry("ILH"),
+        "ILHi": Entry("ILH", {"diversity": "i"}, on_all=False),
+        "Sign": Entry("Sign"),
+        "LSH": Entry("LSH"),
+        "TPCA": Entry("TPCA"),
+        "BaggedTPCA": Entry("BaggedTPCA"),
+        "ITQ": Entry("ITQ"),
+        "OrthogonalProjection": Entry("OrthogonalProjection"),
+        "BA": Entry("BA", on_all=False),
+        "CCAITQ": Entry("CCAITQ"),
+        "STH": Entry("STH", on_all=False),
+        "SPLH": Entry("SPLH"),
+        "MLH": Entry("MLH"),
+        "KSHcut": Entry("KSHcut", on_all=False),
+        "KSHcut-ILHt": Entry("KSHcut", {"init": REFERENCE}, on_all=False),
+        "class, 1-hot": Entry("ClassifierCode", {"code": "one-hot"}, on_all=False, one_per_class=True),
+        "class, ECOC": Entry("ClassifierCode", {"code": "ecoc"}),
+        "class, scores": Entry("ClassifierCode", {"code": "scores"}, on_all=False),
+    },
+    "kernel": {
+        REFERENCE: Entry("ILH", _KERNEL),
+        "ILHt, private centres": Entry("ILH", {**_KERNEL, "centers": "private"}),
+        "SH": Entry("SH"),
+        "AGH": Entry("AGH"),
+        "STH": Entry("STH", _KERNEL, on_all=False),
+        "BRE": Entry("BRE", on_all=False),
+        "KSH": Entry("KSH", on_all=False),
+        "KSHcut": Entry("KSHcut", _KERNEL, on_all=False),
+        "KSHcut-ILHt": Entry("KSHcut", {**_KERNEL, "init": REFERENCE}, on_all=False),
+        "FastHash": Entry("FastHash", on_all=False),
+        "SDH": Entry("SDH"),
+        "class, ECOC": Entry("ClassifierCode", {**_KERNEL, "code": "ecoc"}),
+        "class, scores": Entry("ClassifierCode", {**_KERNEL, "code": "scores"}),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is fixed for all methods.
+
+    Attributes
+    ----------
+    bits : numbers of bits
+    n_train : N of every method; for ILHt the points of each bit; fewer where there are fewer than 2 N points
+    n_queries : drawn at random and taken out of the base; at most a sixth of the points
+    k : neighbours looked at; at most the mean size of a class
+    seed : of the queries, and random_state of every method
+    on_all : whether methods are also trained on as many points as ILHt sees in all
+    """
+
+    bits: tuple[int, ...] = (32, 64)
+    n_train: int = 5_000
+    n_queries: int = 2_000
+    k: int = 500
+    seed: int = 0
+    on_all: bool = True
+
+    def __post_init__(self) -> None:
+        for bits in self.bits:
+            check_count("bits", bits)
+        for name in ("n_train", "n_queries", "k"):
+            check_count(name, getattr(self, name))
+
+    def for_data(self, y: NDArray[Any]) -> Settings:
+        """Return what these data can bear.
+
+        Parameters
+        ----------
+        y : array (n,), labels
+
+        Returns
+        -------
+        Settings
+        """
+        n_queries = min(self.n_queries, len(y) // 6)
+        n_base = len(y) - n_queries
+        n_train, k = max(2, min(self.n_train, n_base // 2)), min(self.k, max(1, n_base // len(np.unique(y))))
+        return replace(self, n_train=n_train, n_queries=n_queries, k=k)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method at one number of bits.
+
+    Attributes
+    ----------
+    table, name : where the row stands, and the method
+    supervised : whether it learns from labels
+    bits, own_bits : of the table, and of the method, which differ for one-hot codes
+    n_train : points that it was trained on, ILHt for each bit
+    precision, map : tie-aware precision@k and mean average precision; None where the method is not defined
+    seconds, ratio : of training on one thread, and that in units of ILHt's with the same table's functions
+    n_all, precision_all, seconds_all : the same, trained on as many points as ILHt sees in all its bits
+    note : what the method warned of, or why it is not defined
+    """
+
+    table: str
+    name: str
+    supervised: bool
+    bits: int
+    own_bits: int
+    n_train: int
+    precision: float | None = None
+    map: float | None = None
+    seconds: float | None = None
+    ratio: float | None = None
+    n_all: int | None = None
+    precision_all: float | None = None
+    seconds_all: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare` found.
+
+    Attributes
+    ----------
+    data, n_base, n_features : name of the data, points that are searched, and their dimension
+    settings, protocol_hash : what was fixed, and the protocol's fingerprint
+    rows : a row for every method, table and number of bits
+    same_codes : pairs of rows whose codes of the base are equal, byte for byte: two names for one thing
+    euclidean : precision@k of searching the vectors themselves
+    """
+
+    data: str
+    n_base: int
+    n_features: int
+    settings: Settings
+    protocol_hash: str
+    rows: list[Row]
+    same_codes: list[tuple[str, str]]
+    euclidean: float
+
+    def best_first(self, table: str, bits: int) -> list[Row]:
+        """Return the rows of one table at one number of bits.
+
+        Parameters
+        ----------
+        table : {"linear", "kernel"}
+        bits : int
+
+        Returns
+        -------
+        list of Row, highest precision first
+        """
+        rows = [row for row in self.rows if row.table == table and row.bits == bits]
+        return sorted(rows, key=lambda row: -1.0 if row.precision is None else row.precision, reverse=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and dictionaries, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        return asdict(self)
+
+
+def compare(
+    data: str,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    settings: Settings | None = None,
+    *,
+    tables: Sequence[str] = tuple(TABLES),
+    only: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Train every method on the same points, one thread each, and measure all under one protocol.
+
+    Parameters
+    ----------
+    data : str, name of the data, for titles
+    X, y : arrays (n, D) and (n,), vectors and one label each
+    settings : Settings, optional, what is fixed; default N = 5,000, 32 and 64 bits, precision@500
+    tables : sequence of {"linear", "kernel"}, default both
+    only : sequence of str, optional
+        Names of the rows wanted; ILHt, which times are measured against, is always there.
+    progress : callable, optional, called with (fits done, fits in all)
+
+    Returns
+    -------
+    Comparison
+        A row for every method and number of bits; without numbers where the method is not defined on these data
+        (:class:`ilhash.methods.UndefinedError`). Every other error is raised.
+    """
+    settings = (settings or Settings()).for_data(y)
+    protocol = Protocol(n_queries=settings.n_queries, k=settings.k, seed=settings.seed)
+    bench = _Bench(X, y, protocol, protocol.split(X), settings)
+    wanted = [(table, bits, _chosen(table, only)) for table in tables for bits in settings.bits]
+    unknown = set(only or ()) - {name for table in TABLES.values() for name in table}
+    if unknown:
+        known = list(dict.fromkeys(name for table in TABLES.values() for name in table))
+        raise ValueError(f"methods must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
+    total, rows = sum(len(entries) for *_, entries in wanted), []
+    for table, bits, entries in wanted:
+        reference = None
+        for name, entry in entries.items():
+            row, model = bench.row(table, name, entry, bits, reference)
+            reference = reference or (model, row.seconds)
+            rows.append(row)
+            if progress is not None:
+                progress(len(rows), total)
+    base, queries = bench.split.base, bench.split.queries
+    euclidean = euclidean_precision(X[base], y[base], X[queries], y[queries], settings.k)
+    return Comparison(data, len(base), X.shape[1], settings, protocol.hash, rows, bench.same_codes(), euclidean)
+
+
+def _chosen(table: str, only: Sequence[str] | None) -> dict[str, Entry]:
+    if table not in TABLES:
+        raise ValueError(f"tables must be among {', '.join(TABLES)}, got {table!r}")
+    return {name: entry for name, entry in TABLES[table].items() if only is None or name in only or name == REFERENCE}
+
+
+class _Bench:
+    """Data, split and measure; remembers a digest of all codes that it has seen."""
+
+    def __init__(self, X: NDArray[Any], y: NDArray[Any], protocol: Protocol, split: Split, settings: Settings) -> None:
+        self.protocol, self.split, self.settings = protocol, split, settings
+        self._train, self._train_y = X[split.train], y[split.train]
+        self._base, self._base_y = X[split.base], y[split.base]
+        self._queries, self._queries_y = X[split.queries], y[split.queries]
+        self._seen: dict[str, list[str]] = {}
+
+    def row(self, table: str, name: str, entry: Entry, bits: int, reference: Any) -> tuple[Row, Any]:
+        """Train a method and measure it; ``reference`` is ILHt's model and seconds, None for ILHt itself."""
+        ilht = None if reference is None else reference[0]
+        n_train = self.settings.n_train
+        own_bits = len(np.unique(self._train_y)) if entry.one_per_class else bits
+        model = entry.make(own_bits, n_train, self.settings.seed, ilht)
+        about = Row(table, name, getattr(model, "supervised", True), bits, own_bits, n_train)
+        try:
+            found, codes = self._fit(model)
+        except UndefinedError as error:  # such as more bits than dimensions: that is a result too
+            return replace(about, note=str(error)), None
+        digest = f"{bits} {hashlib.sha256(codes.tobytes()).hexdigest()}"
+        self._seen.setdefault(digest, []).append(f"{name} ({table}, {bits} bits)")
+        beside = 1.0 if reference is None else found["seconds"] / reference[1]
+        return self._with_all_points(replace(about, ratio=beside, **found), entry, ilht), model
+
+    def _with_all_points(self, row: Row, entry: Entry, ilht: Any) -> Row:
+        n_all = min(row.bits * self.settings.n_train, len(self._train))
+        if entry.method == "ILH" and entry.parameters.get("diversity", "t") == "t":
+            return replace(row, n_all=n_all, precision_all=row.precision, seconds_all=row.seconds)
+        if not self.settings.on_all or not entry.on_all:
+            return row
+        found, _ = self._fit(entry.make(row.own_bits, n_all, self.settings.seed, ilht))
+        return replace(row, n_all=n_all, precision_all=found["precision"], seconds_all=found["seconds"])
+
+    def _fit(self, model: Any) -> tuple[dict[str, Any], NDArray[np.uint8]]:
+        """Train a model; return what its row says of that, and its codes of the base."""
+        begin = time.perf_counter()
+        with single_threaded_blas(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(self._train, self._train_y)
+        seconds = time.perf_counter() - begin
+        codes, asked = model.transform(self._base), model.transform(self._queries)
+        result = self.protocol.evaluate(codes, self._base_y, asked, self._queries_y, n_bits=len(model.functions_))
+        note = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
+        precision = result.precision[self.settings.k]
+        return {"precision": precision, "map": result.map, "seconds": seconds, "note": note}, codes
+
+    def same_codes(self) -> list[tuple[str, str]]:
+        """Return pairs of rows with the same codes."""
+        return [(names[0], other) for names in self._seen.values() for other in names[1:]]
+
+
+def euclidean_precision(
+    base: NDArray[Any], base_labels: NDArray[Any], queries: NDArray[Any], query_labels: NDArray[Any], k: int
+) -> float:
+    """Return precision@k of the k nearest vectors: what codes are measured against.
+
+    Parameters
+    ----------
+    base, queries : arrays (n, D) and (m, D)
+    base_labels, query_labels : arrays (n,) and (m,)
+    k : int, nearest base vectors that are looked at
+
+    Returns
+    -------
+    float, the share of them that has the label of the query, mean over queries
+    """
+    nearest = nearest_rows(base, queries, k)
+    return float((base_labels[nearest] == query_labels[:, None]).mean())

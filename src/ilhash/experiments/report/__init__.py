@@ -1,0 +1,1 @@
+"""How results are shown: figures in one style, and one self-contained page."""

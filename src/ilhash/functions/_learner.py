@@ -1,0 +1,100 @@
+"""What every learner of a hash function has in common, and how features are brought to comparable size."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash.vectors import GatheredRows
+
+from ._base import Features, Floats, HashFunction
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A hash function, its margins on the N rows it was fitted to, and the bits in {-1,+1} it was to reproduce."""
+
+    function: HashFunction
+    margins: Floats
+    targets: NDArray[np.int8]
+
+
+class Learner(ABC):
+    """Fits a hash function to the bits that the z-step chose."""
+
+    # Which seed of a bit's draw it is given: one for all bits of a model, or one of the bit's own.
+    seed_from: ClassVar[Literal["classifier", "centers"]] = "classifier"
+    # The workers that fit many bits at once; threads, unless it holds Python's lock for long.
+    runs_in: ClassVar[Literal["threads", "processes"]] = "threads"
+
+    @abstractmethod
+    def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
+        """Fit a function to bits.
+
+        Parameters
+        ----------
+        rows : GatheredRows, the training points, own features only; they may be overwritten
+        z : int8 (N,), bits in {-1,+1}
+        features : int32 (d,) or None, the features that the columns of rows are, None for all
+        seed : int, of what is drawn at random
+
+        Returns
+        -------
+        Fitted, the function
+        """
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """The parameters of a model that a learner may ask for.
+
+    Attributes
+    ----------
+    C : float or "auto", weight of an SVM's loss
+    scaling : {"columns", "whole"}, how features are standardised
+    n_centers : int, centres of a kernel function
+    kernel_width : float, optional, of a kernel function; by default from the data
+    common_sample : callable, gives the rows that common centres are drawn from, or None where centres are private
+    """
+
+    C: float | str = "auto"
+    scaling: str = "columns"
+    n_centers: int = 500
+    kernel_width: float | None = None
+    common_sample: Callable[[], GatheredRows | None] = lambda: None
+
+    def cost(self, automatic: float) -> float:
+        """Return C, or what it is automatically."""
+        if isinstance(self.C, str) and self.C == "auto":
+            return automatic
+        if isinstance(self.C, str | bool) or np.ndim(self.C) or not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        return float(self.C)
+
+
+def standardization(rows: GatheredRows, scaling: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return shift and factor that standardise the rows: (values - shift) * factor.
+
+    Parameters
+    ----------
+    rows : GatheredRows
+    scaling : {"columns", "whole"}, unit variance for every feature, or one factor for all: unit mean variance
+
+    Returns
+    -------
+    shift, factor : float64 (d,), constant features get factor 0: they carry nothing
+    """
+    variance = rows.variance
+    # Far from the origin, what float32 leaves of a constant is rounding noise, not variance.
+    varies = variance > 1e-6 * rows.mean**2
+    factor = np.zeros_like(variance)
+    if scaling == "columns":
+        factor[varies] = 1.0 / np.sqrt(variance[varies])
+    elif varies.any():
+        factor[varies] = 1.0 / np.sqrt(variance[varies].mean())
+    return rows.mean, factor

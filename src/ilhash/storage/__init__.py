@@ -1,0 +1,26 @@
+"""Files that are wholly there or not at all, and that say when they are not as they were written.
+
+_damage            SHA-256, and one family of errors for whatever a file is not
+_durable           files and folders that survive a crash
+_arrays            files of arrays
+_sealed            one JSON document with format and checksum, which says what a folder holds
+_model_directory   a model as a folder of files
+"""
+
+from ilhash.storage._arrays import SealedArrays, chunks_of_arrays, npy_header, write_npy
+from ilhash.storage._damage import (
+    DamagedFileError,
+    StorageError,
+    UnknownFormatError,
+    check_sha256,
+    sha256_of,
+    sha256_of_file,
+)
+from ilhash.storage._durable import TEMPORARY, make_folder, new_folder, stage, sync_folder, write_file, write_files
+from ilhash.storage._model_directory import Contents, read_directory, write_directory
+from ilhash.storage._sealed import Enveloped, Sealed, check_format, parse_json
+
+__all__ = ["DamagedFileError", "StorageError", "UnknownFormatError", "check_sha256", "sha256_of", "sha256_of_file"]
+__all__ += ["TEMPORARY", "make_folder", "new_folder", "stage", "sync_folder", "write_file", "write_files"]
+__all__ += ["SealedArrays", "chunks_of_arrays", "npy_header", "write_npy"]
+__all__ += ["Contents", "Enveloped", "Sealed", "check_format", "parse_json", "read_directory", "write_directory"]

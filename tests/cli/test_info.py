@@ -1,0 +1,32 @@
+"""``ilhash info``."""
+
+from ilhash import ILH, Mix
+from ilhash.methods import ITQ
+
+
+def test_an_ensemble(tmp_path, digits, ilhash_command):
+    ILH(12, n_similar=20, n_dissimilar=20).fit(*digits).save(tmp_path / "m")
+    out = ilhash_command("info", tmp_path / "m").out
+    assert "ILH 12 bits, 64 features, functions: linear" in out
+    assert "2 disjoint sets, then a fresh permutation" in out
+    assert "{'n_bits': 12, 'n_dissimilar': 20, 'n_similar': 20}" in out
+    assert "training accuracy" in out
+
+
+def test_another_method(tmp_path, digits, ilhash_command):
+    ITQ(12, max_iter=5).fit(digits[0]).save(tmp_path / "m")
+    out = ilhash_command("info", tmp_path / "m").out
+    assert "ITQ 12 bits, 64 features, functions: linear" in out
+    assert "parameters other than default: {'max_iter': 5, 'n_bits': 12}" in out
+
+
+def test_a_mix(tmp_path, digits, ilhash_command):
+    Mix([ILH(8, n_similar=20, n_dissimilar=20), ITQ(7)]).fit(*digits).save(tmp_path / "m")
+    out = ilhash_command("info", tmp_path / "m").out
+    assert "Mix 15 bits, 64 features, functions: linear" in out
+    assert "ILH 8 of the bits" in out
+    assert "ITQ 7 of the bits" in out
+
+
+def test_no_model(tmp_path, ilhash_command):
+    assert "does not exist" in ilhash_command("info", tmp_path / "nothing", code=2).err

@@ -1,0 +1,134 @@
+"""`ilhash compare` and what is behind it."""
+
+import json
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from ilhash import ILH, methods
+from ilhash.evaluation import Protocol
+from ilhash.experiments.comparison import TABLES, Entry, Settings, compare, euclidean_precision
+
+QUICK = ("ITQ", "LSH", "KSHcut-ILHt", "SDH", "class, 1-hot")
+
+
+@pytest.fixture(scope="module")
+def found(digits):
+    return compare("digits", *digits, Settings(bits=(16,), n_train=300, n_queries=200), only=QUICK)
+
+
+def test_a_row_is_what_the_method_gives_by_hand(digits, found):
+    X, y = digits
+    assert (found.settings.n_train, found.settings.k) == (300, (len(X) - 200) // 10)
+    protocol = Protocol(n_queries=200, k=found.settings.k)
+    split = protocol.split(X)
+    for name, model in (("ILHt", ILH(16, n_train=300, hash_function="linear")), ("ITQ", methods.ITQ(16, n_train=300))):
+        with pytest.warns(UserWarning, match="neighbours") if name == "ILHt" else nullcontext():
+            model.fit(X[split.train], y[split.train])
+        codes = model.transform(X)
+        wanted = protocol.evaluate(
+            codes[split.base], y[split.base], codes[split.queries], y[split.queries], n_bits=16
+        ).precision[found.settings.k]
+        row = next(row for row in found.rows if row.name == name and row.table == "linear")
+        assert row.precision == pytest.approx(wanted, abs=1e-12)
+
+
+def test_rows_tell_who_saw_how_many_points(found):
+    rows = {(row.table, row.name): row for row in found.rows}
+    assert set(rows) == {
+        *(("linear", name) for name in ("ILHt", "ITQ", "LSH", "KSHcut-ILHt", "class, 1-hot")),
+        *(("kernel", name) for name in ("ILHt", "KSHcut-ILHt", "SDH")),
+    }
+    assert rows["linear", "ILHt"].n_all == rows["linear", "ITQ"].n_all == min(16 * 300, 1597)
+    assert rows["linear", "KSHcut-ILHt"].n_all is None
+    assert rows["linear", "class, 1-hot"].own_bits == 10
+    assert rows["linear", "ILHt"].ratio == rows["kernel", "ILHt"].ratio == 1.0
+    assert rows["linear", "ITQ"].ratio == pytest.approx(rows["linear", "ITQ"].seconds / rows["linear", "ILHt"].seconds)
+    assert [row.supervised for row in (rows["linear", "ITQ"], rows["kernel", "SDH"])] == [False, True]
+    assert not found.same_codes
+
+
+def test_the_best_comes_first_and_supervised_above_random_projections(found):
+    order = [row.name for row in found.best_first("linear", 16)]
+    assert order[-1] == "LSH"
+    assert order.index("ILHt") < order.index("ITQ")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_what_a_method_refuses_is_a_result(digits):
+    found = compare("digits", *digits, Settings(bits=(80,), n_train=100), tables=["linear"], only=["TPCA"])
+    row = found.rows[-1]
+    assert (row.name, row.precision, row.seconds) == ("TPCA", None, None)
+    assert "n_bits must be at most" in row.note
+    assert found.best_first("linear", 80)[-1] is row
+
+
+def test_an_error_is_not_a_result(digits, monkeypatch):
+    monkeypatch.setitem(TABLES["linear"], "wrong", Entry("KSHcut", {"flip": 2.0}))
+    with pytest.raises(ValueError, match="flip must be a share"):
+        compare("digits", *digits, Settings(bits=(8,), n_train=100), tables=["linear"], only=["wrong"])
+
+
+def test_methods_that_are_one_thing_are_found_out(digits, monkeypatch):
+    monkeypatch.setitem(TABLES["linear"], "again", TABLES["linear"]["ITQ"])
+    found = compare("digits", *digits, Settings(bits=(8,), n_train=100), tables=["linear"], only=["ITQ", "again"])
+    assert found.same_codes == [("ITQ (linear, 8 bits)", "again (linear, 8 bits)")]
+
+
+def test_every_method_is_in_a_table():
+    listed = {entry.method for table in TABLES.values() for entry in table.values()}
+    assert listed == {"ILH", *methods.available()}
+
+
+def test_euclidean_precision_is_that_of_sorted_distances(digits):
+    X, y = digits[0][:300].astype(float), digits[1][:300]
+    base, queries = slice(0, 250), slice(250, 300)
+    distances = ((X[queries, None] - X[None, base]) ** 2).sum(axis=2)
+    order = np.argsort(distances, axis=1, kind="stable")[:, :7]
+    assert euclidean_precision(X[base], y[base], X[queries], y[queries], 7) == pytest.approx(
+        (y[order] == y[queries, None]).mean(),
+        abs=0.01,  # equal distances may stand in another order
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "FoldHash"], "methods must be among ILHt, ILHi, Sign"),
+        (["--functions", "trees"], "--functions must be linear, kernel or both, got 'trees'"),
+        (["--bits", "0"], "bits must be"),
+        (["X.npy"], "X.npy must come with labels (--labels), got vectors alone"),
+        (["X.npy", "--labels", "short.npy"], "labels must be one for each of the 20 vectors"),
+        (["--json", "there.json"], "--json must be a new file, got there.json"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, arguments, message):
+    np.save(tmp_path / "X.npy", np.zeros((20, 3)))
+    np.save(tmp_path / "short.npy", np.zeros(7, int))
+    (tmp_path / "there.json").write_text("mine")
+    run = subprocess.run(
+        [sys.executable, "-m", "ilhash", "compare", *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert (tmp_path / "there.json").read_text() == "mine"
+
+
+def test_the_command_prints_tables_and_writes_files(tmp_path):
+    arguments = ["digits", "--bits", "16", "--n-train", "200", "--json", "c.json", "--plot", "c.svg"]
+    run = subprocess.run(
+        [sys.executable, "-m", "ilhash", "compare", *arguments, "--only", "ITQ", "--only", "SDH"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "digits, 16 bits, linear functions" in run.stdout
+    assert "kernel and other functions" in run.stdout
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert [row["name"] for row in document[0]["rows"]] == ["ILHt", "ITQ", "ILHt", "SDH"]
+    assert (tmp_path / "c.svg").read_text().startswith("<?xml")
