@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.search._array_file import ArrayFile, Arrays, storable, write_arrays
-from ilhash.search._lock import StoreLockedError, WriterLock
 from ilhash.search._manifest import LOCK, MANIFEST, Manifest, leftovers, looks_empty, read_manifest, storable_settings
 from ilhash.search._snapshot import Rows, Snapshot, StoredSegment, newest, snapshot_of
 from ilhash.search._verify import Report, verify
-from ilhash.storage import make_folder, stage, sync_folder, write_file
+from ilhash.storage import StoreLockedError, WriterLock, make_folder, stage, sync_folder, write_file
 
 
 class Store:

@@ -6,6 +6,7 @@ It is the last file that is written of a folder, and the first that is read: it 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 from ilhash._version import __version__
 from ilhash.storage._damage import DamagedFileError, UnknownFormatError, sha256_of
 from ilhash.storage._durable import TEMPORARY, write_file
+from ilhash.storage._reading import read_file
 
 Document = dict[str, Any]
 
@@ -47,11 +49,11 @@ class Sealed:
     def read(self, folder: Path) -> Document:
         """Read and verify the document of a folder; whatever is wrong with it is said in one sentence."""
         path = folder / self.name
-        if not path.is_file():
+        if not os.path.lexists(path):
             raise FileNotFoundError(
                 f"{folder} must be a directory of {self.holder} with a {self.name}, got none: not {self.holder}"
             )
-        return self.from_bytes(path.read_bytes(), path)
+        return self.from_bytes(read_file(path), path)
 
     def sealed(self, content: Mapping[str, Any]) -> Document:
         """Return content as the document that is written."""
@@ -80,7 +82,7 @@ class Sealed:
     def _recognized(self, data: bytes, path: Path) -> Document:
         what = f"the description of {self.holder}"
         document = parse_json(data, path, what)
-        if not isinstance(document.get("format"), int) or document.get("kind") != self.kind:
+        if type(document.get("format")) is not int or document.get("kind") != self.kind:
             raise UnknownFormatError(f"{path} must be {what}, got another JSON document")
         check_format(document, self.format, path)
         return document
@@ -110,7 +112,7 @@ def parse_json(data: bytes, path: Path, what: str) -> Document:
     """Return the JSON object that a file must be."""
     try:
         document = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path} must be {what}, got something else than a JSON document: {error}") from None
     if not isinstance(document, dict):
         raise UnknownFormatError(f"{path} must be {what}, got another JSON document")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 import weakref
 from pathlib import Path
+
+from ilhash.storage._damage import DamagedFileError, StorageError
 
 if sys.platform == "win32":
     import msvcrt
@@ -39,6 +42,9 @@ class StoreLockedError(OSError):
     """Another process, or another object in this one, has the store open for writing."""
 
 
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
 class WriterLock:
     """An exclusive lock on a file, held from construction to ``release`` or the end of the process.
 
@@ -49,9 +55,16 @@ class WriterLock:
     _descriptor: int | None = None
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
+            raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
+        self._descriptor = os.open(path, _FLAGS, 0o666)
         try:
+            if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                raise DamagedFileError(f"{path} must be a regular file, got a special one")
             _lock(self._descriptor)
+        except StorageError:
+            self._close()
+            raise
         except OSError as error:
             holder = _holder(self._descriptor)
             self._close()

@@ -1,0 +1,230 @@
+"""The one door through which files of strangers come in: what a file is, how much of it is really there, what it says.
+
+Whoever made a file may have recomputed its checksums. So every value that is taken from one is checked here, by what it
+must be, and whatever is wrong is a :class:`StorageError` of one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ilhash.storage._damage import DamagedFileError, StorageError
+
+LARGE = 64 << 20  # bytes; smaller files may have as many holes as they like
+HOLES = 64  # bytes of a large file for each that is really there: what is sparser was made to exhaust somebody
+LARGEST_DOCUMENT = 256 << 20  # bytes of JSON
+
+# What a library raises on its way through content that is not what it should be.
+_RAW = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError, EOFError)
+_OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """Open a file of a folder of ours: a regular one, neither a link to elsewhere nor a pipe that would block.
+
+    Parameters
+    ----------
+    path : Path, the file
+
+    Returns
+    -------
+    binary file, open for reading
+    """
+    if path.is_symlink():
+        raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
+    descriptor = _opened(path)
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise DamagedFileError(f"{path} must be a regular file, got a {_kind(about.st_mode)}")
+        _refuse_holes(path, descriptor, about.st_size)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _OPEN)
+    except OSError as error:
+        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+            raise DamagedFileError(f"{path} must be a regular file, got a socket") from error
+        raise
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+    return kinds.get(stat.S_IFMT(mode), "special file")
+
+
+def _refuse_holes(path: Path, descriptor: int, size: int) -> None:
+    """Refuse a large file that is hardly there: reading it would take what no disk had to hold."""
+    if size <= LARGE or not hasattr(os, "SEEK_HOLE"):
+        return
+    try:
+        there, place = 0, 0
+        while place < size and there * HOLES < size:
+            begin = os.lseek(descriptor, place, os.SEEK_DATA)
+            place = os.lseek(descriptor, begin, os.SEEK_HOLE)
+            there += place - begin
+    except OSError:  # ENXIO: no data behind this place
+        pass
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    if there * HOLES < size:
+        raise DamagedFileError(f"{path} must hold its {size} bytes, got a file of holes, of which {there} are there")
+
+
+def read_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
+    """Read a file of a folder of ours whole.
+
+    Parameters
+    ----------
+    path : Path, the file
+    most : int, optional, bytes that it may have
+
+    Returns
+    -------
+    bytes
+    """
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise DamagedFileError(f"{path} must have at most {most} bytes, got {size}")
+        return file.read(most + 1)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn whatever content that is not as it should be makes Python or a library raise into one sentence.
+
+    Errors of the system, of missing modules and of our own doors pass as they are.
+
+    Parameters
+    ----------
+    what : str, the beginning of the sentence: the file, and what it must be
+    """
+    try:
+        yield
+    except (StorageError, ImportError, OSError):
+        raise
+    except _RAW as error:
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
+        raise DamagedFileError(f"{what}, got something else ({type(error).__name__}: {reason})") from error
+
+
+class Record:
+    """One JSON object of a file, of which every value is checked when it is taken.
+
+    Parameters
+    ----------
+    document : the object, as JSON gave it
+    where : str, the file and the place in it, for sentences
+    """
+
+    def __init__(self, document: Any, where: str) -> None:
+        if not isinstance(document, dict):
+            raise DamagedFileError(f"{where} must be an object, got {_shown(document)}")
+        self.document, self.where = document, where
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.document
+
+    def _take(self, key: str, fits: Callable[[Any], bool], must: str) -> Any:
+        value = self.document.get(key, _MISSING)
+        if value is _MISSING or not fits(value):
+            raise DamagedFileError(f"{self.where} must have {key!r}, {must}, got {_shown(value)}")
+        return value
+
+    def whole(self, key: str, least: int = 0, most: int = 2**63 - 1) -> int:
+        """Return a whole number between two others."""
+        must = f"a whole number from {least} to {most}"
+        return int(self._take(key, lambda value: type(value) is int and least <= value <= most, must))
+
+    def text(self, key: str, pattern: str | re.Pattern[str] | None = None, most: int = 1 << 20) -> str:
+        """Return a text; of a pattern that all of it must match, if one is given."""
+        must = f"a text of at most {most} characters" + (f" that matches {pattern}" if pattern else "")
+
+        def fits(value: Any) -> bool:
+            if not isinstance(value, str) or len(value) > most:
+                return False
+            return pattern is None or re.fullmatch(pattern, value) is not None
+
+        return str(self._take(key, fits, must))
+
+    def one_of(self, key: str, choices: Sequence[str]) -> str:
+        """Return one of some texts."""
+        return str(self._take(key, lambda value: isinstance(value, str) and value in choices, f"one of {choices}"))
+
+    def record(self, key: str) -> Record:
+        """Return an object within this one."""
+        return Record(self._take(key, lambda value: isinstance(value, dict), "an object"), f"{key!r} of {self.where}")
+
+    def items(self, key: str) -> list[Any]:
+        """Return a list, whose parts are not checked yet."""
+        return list(self._take(key, lambda value: isinstance(value, list), "a list"))
+
+    def records(self, key: str) -> list[Record]:
+        """Return a list of objects."""
+        return [Record(part, f"{key}[{place}] of {self.where}") for place, part in enumerate(self.items(key))]
+
+
+_MISSING = object()
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def checked_array(
+    array: Any,
+    name: str,
+    dtype: npt.DTypeLike,
+    shape: Sequence[int | None],
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> npt.NDArray[Any]:
+    """Return an array of a file if it is what it must be.
+
+    Parameters
+    ----------
+    array : what the file holds, None where it holds nothing of that name
+    name : str, the file and the array's name, for sentences
+    dtype : dtype, which it must have exactly
+    shape : sequence of int or None, its lengths; None for one that may be any
+    least, most : float, optional, bounds of all its values; floats must be finite in any case
+
+    Returns
+    -------
+    ndarray, the same
+    """
+    if array is None:
+        raise DamagedFileError(f"{name} must be an array of {np.dtype(dtype)}, got nothing of that name")
+    wanted = "x".join("any" if length is None else str(length) for length in shape)
+    fits = len(array.shape) == len(shape) and all(w in (None, n) for n, w in zip(array.shape, shape, strict=True))
+    if array.dtype != np.dtype(dtype) or not fits:
+        got = f"{array.dtype} of shape {array.shape}"
+        raise DamagedFileError(f"{name} must be {np.dtype(dtype)} of shape ({wanted}), got {got}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        wrong = np.count_nonzero(~np.isfinite(array))
+        raise DamagedFileError(f"{name} must be finite, got {wrong} of {array.size} values that are not")
+    if array.size and ((least is not None and array.min() < least) or (most is not None and array.max() > most)):
+        bounds = " and ".join(
+            f"at {how} {bound}" for how, bound in (("least", least), ("most", most)) if bound is not None
+        )
+        raise DamagedFileError(f"{name} must be {bounds}, got values from {array.min()} to {array.max()}")
+    return np.asarray(array)
