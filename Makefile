@@ -102,7 +102,13 @@ $(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o bo
 $(SANITIZED)/test_cut: $(addprefix $(SANITIZED)/,tests/test_cut.o cut.o)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut)
+# All of the core but the bindings.
+ROOM_UNITS := $(patsubst src/core/%.cpp,%.o,$(filter-out $(NOT_HERE),$(wildcard src/core/*.cpp)))
+
+$(SANITIZED)/test_checks: $(addprefix $(SANITIZED)/,tests/test_checks.o $(ROOM_UNITS))
+	$(CXX) $(SANITIZE) $^ -o $@
+
+CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut test_checks)
 
 test-core:
 	$(MAKE) --jobs=2 $(CORE_TESTS)

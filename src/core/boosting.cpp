@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "random.hpp"
@@ -108,6 +109,7 @@ class Booster {
 
   // A new node, a leaf until it is split.
   int32_t open(const Range& range) {
+    if (table_.size() >= INT32_MAX) throw std::length_error("the trees of a bit must have fewer than 2^31 nodes");
     const auto node = static_cast<int32_t>(table_.size());
     table_.feature.push_back(0);
     table_.threshold.push_back(0.0);

@@ -255,7 +255,9 @@ struct BlockOrder {
     for (size_t b = 0; b < n_blocks; ++b) {
       const PivotRange range = ranges.blocks[b];
       const int32_t d = to_pivot[range.pivot];
-      bound[b] = static_cast<uint16_t>(std::max({0, d - range.farthest, range.nearest - d}));
+      // Never beyond the counters, whatever a file says of its pivots and ranges.
+      bound[b] = static_cast<uint16_t>(
+          std::min(std::max({0, d - range.farthest, range.nearest - d}), static_cast<int32_t>(base.n_bits)));
     }
     for (const uint16_t d : bound) ++until[d + 1];
     for (size_t d = 0; d + 1 < until.size(); ++d) until[d + 1] += until[d];

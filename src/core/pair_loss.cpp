@@ -1,6 +1,7 @@
 #include "pair_loss.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace ilhash {
@@ -17,11 +18,13 @@ PairLoss::PairLoss(SignedGraph pairs) : pairs_(std::move(pairs)) {
 }
 
 void PairLoss::add(const int8_t* z) {
+  if (n_bits_ >= kMostBits) throw std::invalid_argument("there are too many bits");
   change(z, 1);
   ++n_bits_;
 }
 
 void PairLoss::remove(const int8_t* z) {
+  if (n_bits_ == 0) throw std::invalid_argument("there is no bit to remove");
   change(z, -1);
   --n_bits_;
 }
@@ -53,10 +56,17 @@ double PairLoss::value() const {
 }
 
 ZStepResult PairLoss::lower(uint32_t n_bits, ZStepOptions options, int8_t* z) {
+  if (n_bits <= n_bits_ || n_bits > kMostBits)
+    throw std::invalid_argument("n_bits must count the codes' bits and one more");
   const auto b = static_cast<int32_t>(n_bits);
+  int32_t smallest = 1;
   for (int side = 0; side < 2; ++side)
-    std::transform(agreement_[side].data(), agreement_[side].data() + agreement_[side].size(), weight_[side].data(),
-                   [b](int32_t t) { return b - t; });
+    for (size_t a = 0; a < agreement_[side].size(); ++a) {
+      weight_[side][a] = b - agreement_[side][a];
+      smallest = std::min(smallest, weight_[side][a]);
+    }
+  // A flow through a capacity below zero would not end.
+  if (smallest < 1) throw std::invalid_argument("the bits that were removed must be bits that were added");
   options.attract_weight = weight_[0].data();
   options.repel_weight = weight_[1].data();
   return alternate(pairs_, pairs_.block(), options, z);

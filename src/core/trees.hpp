@@ -21,6 +21,9 @@ struct TreeTable {
 // What is wrong with a table for rows of n_features features, or nullptr.
 const char* fault_of(const TreeTable& table, size_t n_features);
 
+// Steps from each node to the farthest leaf below it. The table must be without fault.
+std::vector<int32_t> heights_of(const TreeTable& table);
+
 // Trees are summed in the order of their roots, in double. The table must be without fault.
 void tree_margins(const TreeTable& table, Rows<const float> x, float* out);
 

@@ -116,6 +116,15 @@ def group_codes(
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]: ...
 def to_tiles(codes: NDArray[np.uint8], rows: NDArray[np.uint32] | None, tiles: NDArray[np.uint8]) -> None: ...
 def from_tiles(tiles: NDArray[np.uint8], codes: NDArray[np.uint32], out: NDArray[np.uint8]) -> None: ...
+def check_segment(
+    tiles: NDArray[np.uint8],
+    n_codes: int,
+    n_bits: int,
+    offsets: NDArray[np.uint32] | None,
+    rows: NDArray[np.uint32] | None,
+    pivots: NDArray[np.uint8] | None,
+    ranges: NDArray[np.uint16] | None,
+) -> None: ...
 def nearest(
     tiles: NDArray[np.uint8],
     n_codes: int,
@@ -180,6 +189,16 @@ def digit_images(
 ) -> None: ...
 def digit_fields(
     limits: tuple[int, int, int, int, int, int, int], seed: int, start: int, out: NDArray[np.int32]
+) -> None: ...
+def check_trees(
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    value: NDArray[np.float64],
+    roots: NDArray[np.int32],
+    n_features: int,
+    max_depth: int,
 ) -> None: ...
 def tree_margins(
     feature: NDArray[np.int32],

@@ -265,7 +265,7 @@ def test_rare_labels_of_label_sets_are_reported():
 
 
 def test_labels_out_of_range_are_refused_by_the_core():
-    with pytest.raises(ValueError, match="a label is out of range"):
+    with pytest.raises(ValueError, match="labels must be smaller than their number, got another number in"):
         _core.SignedGraph.from_label_sets(np.array([0, 1], np.uint32), np.array([3], np.uint32), 3, 1, 1, 0)
     with pytest.raises(ValueError, match="row_begin must end"):
         _core.SignedGraph.from_label_sets(np.array([0, 2], np.uint32), np.array([0], np.uint32), 3, 1, 1, 0)

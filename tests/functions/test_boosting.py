@@ -226,7 +226,7 @@ def test_trees_are_the_same_bytes_everywhere():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bins": np.full((1, 3), 9, np.uint8)}, "a bin is out of range"),
+        ({"bins": np.full((1, 3), 9, np.uint8)}, "a bin must be at most the number"),
         ({"edge_begin": np.array([0, 5], np.uint32)}, "all edges"),
         ({"z": np.zeros(3, np.int8)}, "-1 and"),
         ({"z": np.ones(4, np.int8)}, "one value per row"),

@@ -273,14 +273,14 @@ def test_taken_rows_have_their_own_memory_mean_and_variance():
 def test_rows_out_of_range_are_refused_by_the_core(rows, dtype):
     kernel = {"f4": _core.gather_f32, "f8": _core.gather_f64, "u1": _core.gather_u8}[dtype]
     out = np.zeros((len(rows), 7), np.float32)
-    with pytest.raises(ValueError, match="a drawn row is out of range"):
+    with pytest.raises(ValueError, match="drawn rows must be rows of the matrix"):
         kernel(matrix(dtype), np.array(rows), None, np.zeros(7, np.float32), out)
 
 
 @pytest.mark.parametrize("features", [[-1], [7], [0, 1, 99]])
 def test_features_out_of_range_are_refused_by_the_core(features):
     out = np.zeros((1, len(features)), np.float32)
-    with pytest.raises(ValueError, match="a feature is out of range"):
+    with pytest.raises(ValueError, match="features must be columns of the matrix"):
         _core.gather_f32(
             matrix("f4"), np.array([0]), np.array(features, np.int32), np.zeros(len(features), np.float32), out
         )

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -23,7 +23,7 @@ Deformation deformation_of(const Limits& limits) {
 }
 
 auto digit_sources(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
-  require(n > 0, "there must be at least one source");
+  check_sources(n, count);
   std::vector<int64_t> out(count);
   {
     nb::gil_scoped_release release;

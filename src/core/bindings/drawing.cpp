@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "../random.hpp"
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -11,7 +11,7 @@ namespace ilhash::bindings {
 namespace {
 
 auto permuted(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
-  require(start <= n && count <= n - start, "start + count must not exceed n");
+  check_permuted(n, start, count);
   std::vector<int64_t> out(count);
   {
     nb::gil_scoped_release release;
@@ -27,8 +27,7 @@ auto neighbourhood_order(Vector<int64_t> row_begin, Vector<int32_t> columns, uin
   std::vector<int64_t> out;
   {
     nb::gil_scoped_release release;
-    const uint64_t n = require_csr(row_begin, columns.shape(0), "row_begin must end at the number of columns");
-    require_below(columns, n, "a column is out of range");
+    const uint64_t n = check_neighbourhoods(span(row_begin), span(columns));
     const Permutation permutation(n, seed);
     std::vector<bool> taken(n, false);
     const auto take = [&](int64_t point) {

@@ -3,12 +3,11 @@
 
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -18,41 +17,27 @@ namespace {
 SignedGraph from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
                          uint64_t seed) {
   nb::gil_scoped_release release;
-  require(std::all_of(class_sizes.begin(), class_sizes.end(), [](uint32_t s) { return s > 0; }),
-          "class sizes must be positive");
+  check_classes(class_sizes);
   return graph_from_classes(class_sizes, similar, dissimilar, seed);
 }
 
 SignedGraph from_label_sets(Vector<uint32_t> row_begin, Vector<uint32_t> labels, uint32_t n_labels, uint32_t similar,
                             uint32_t dissimilar, uint64_t seed) {
   nb::gil_scoped_release release;
-  const size_t n = require_csr(row_begin, labels.shape(0), "row_begin must end at the number of labels");
-  require_below(labels, n_labels, "a label is out of range");
-  return graph_from_label_sets(row_begin.data(), labels.data(), static_cast<uint32_t>(n), n_labels, similar, dissimilar,
-                               seed);
+  const uint32_t n = check_label_sets(span(row_begin), span(labels), n_labels);
+  return graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
 }
 
 SignedGraph from_neighbours(Table<uint32_t> neighbours, uint32_t dissimilar, uint64_t seed) {
   nb::gil_scoped_release release;
+  check_neighbours(grid(neighbours));
   const auto n = static_cast<uint32_t>(neighbours.shape(0)), k = static_cast<uint32_t>(neighbours.shape(1));
-  require(k < n, "there must be fewer neighbours than points");
-  std::vector<uint32_t> named_by(n, n);
-  for (uint32_t i = 0; i < n; ++i)
-    for (uint32_t j = 0; j < k; ++j) {
-      const uint32_t m = neighbours(i, j);
-      require(m < n && m != i, "a neighbour must be another point of the set");
-      require(named_by[m] != i, "a neighbour must be named once in its row");
-      named_by[m] = i;
-    }
   return graph_from_neighbours(neighbours.data(), n, k, dissimilar, seed);
 }
 
 SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<double> couplings) {
   nb::gil_scoped_release release;
-  for (size_t a = 0; a < couplings.shape(0); ++a)
-    require(std::abs(couplings(a)) >= 1e-280 && std::abs(couplings(a)) <= 1e280,
-            "couplings must lie between 1e-280 and 1e280 in size");
-  const uint32_t n = require_symmetric(row_begin, columns, couplings);
+  const uint32_t n = check_couplings(span(row_begin), span(columns), span(couplings));
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }
 
@@ -105,7 +90,7 @@ auto graph_degrees(const SignedGraph& signed_graph) {
 }
 
 double graph_energy(const SignedGraph& graph, Vector<int8_t> z) {
-  require(z.shape(0) == graph.n(), "z must have one value per point");
+  check_bits(span(z), graph.n(), "z must have one value per point", "z must hold -1 and +1 only");
   nb::gil_scoped_release release;
   double energy = 0;
   for_each_arc(graph,

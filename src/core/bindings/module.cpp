@@ -10,7 +10,7 @@
 //   trees.cpp     trees.*: margins of decision trees; boosting.*: gradient boosted trees on binned features
 //
 // Inputs are never written; the GIL is released around all work. What the core takes for granted is checked here
-// (checks.hpp).
+// (../checks.hpp).
 #include "module.hpp"
 
 NB_MODULE(_core, m) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -18,22 +18,12 @@ namespace {
 using Codes = Table<uint8_t>;
 using Tiles = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using List = std::optional<Vector<uint32_t>>;
+using RangeTable = Table<uint16_t>;
 
-size_t tiles_for(size_t n_codes) { return (n_codes + kTile - 1) / kTile; }
-
-void require_few_codes(size_t n_codes) { require(n_codes < UINT32_MAX, "there must be fewer than 2^32 - 1 codes"); }
-
-void require_rows_of(const Codes& codes, const Vector<uint32_t>& rows) {
-  require_below(rows, codes.shape(0), "a row is out of range");
-}
-
-void require_width(const Codes& queries, const CodeBase& base) {
-  require(queries.shape(1) == base.m, "queries must have the width of the codes");
-}
+TileArray tile_array(const Tiles& tiles) { return {tiles.data(), tiles.shape(0), tiles.shape(1), tiles.shape(2)}; }
 
 nb::tuple group(Codes codes) {
-  require_few_codes(codes.shape(0));
-  require(codes.shape(1) > 0, "codes must have at least one byte");
+  check_codes(grid(codes));
   Groups groups;
   {
     nb::gil_scoped_release release;
@@ -44,61 +34,30 @@ nb::tuple group(Codes codes) {
 }
 
 void to_tiles(Codes codes, List rows, nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> tiles) {
-  const size_t n = rows ? rows->shape(0) : codes.shape(0);
-  require(tiles.shape(0) == tiles_for(n) && tiles.shape(1) == codes.shape(1) && tiles.shape(2) == kTile,
-          "tiles must have the shape (ceil(n / 64), bytes per code, 64)");
   nb::gil_scoped_release release;
-  if (rows) require_rows_of(codes, *rows);
+  check_to_tiles(grid(codes), maybe_span(rows), {tiles.data(), tiles.shape(0), tiles.shape(1), tiles.shape(2)});
+  const size_t n = rows ? rows->shape(0) : codes.shape(0);
   fill_tiles(codes.data(), rows ? rows->data() : nullptr, n, codes.shape(1), tiles.data());
 }
 
 void from_tiles(Tiles tiles, Vector<uint32_t> codes, WritableTable<uint8_t> out) {
-  require(tiles.shape(1) == out.shape(1) && tiles.shape(2) == kTile && out.shape(0) == codes.shape(0),
-          "out must have one row per code and the width of the codes");
   nb::gil_scoped_release release;
-  require_below(codes, tiles.shape(0) * kTile, "a code is out of range");
+  check_from_tiles(tile_array(tiles), span(codes), out.shape(0), out.shape(1));
   read_tiles(tiles.data(), codes.data(), codes.shape(0), tiles.shape(1), out.data());
 }
 
-CodeBase as_base(const Tiles& tiles, size_t n_codes, size_t n_bits, const List& offsets = {}, const List& rows = {},
-                 bool ordered = true) {
-  require_few_codes(n_codes);
-  require(tiles.shape(0) == tiles_for(n_codes) && tiles.shape(2) == kTile, "tiles and number of codes disagree");
-  require(n_bits > 0 && n_bits <= kMostBits, "the number of bits must lie between 1 and 65535");
-  require(tiles.shape(1) == (n_bits + 7) / 8, "tiles and number of bits disagree");
-  require(!offsets || rows, "offsets come with rows");
-  require(!offsets || offsets->shape(0) == n_codes + 1, "offsets must have one entry more than there are codes");
-  require(!rows || rows->shape(0) == (offsets ? (*offsets)(n_codes) : n_codes), "rows and offsets disagree");
-  return {tiles.data(),
-          static_cast<uint32_t>(n_codes),
-          tiles.shape(1),
-          n_bits,
-          offsets ? offsets->data() : nullptr,
-          rows ? rows->data() : nullptr,
-          ordered || !rows,
-          {}};
-}
-
-using RangeTable = nb::ndarray<const uint16_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
-static_assert(sizeof(PivotRange) == 3 * sizeof(uint16_t));
-
-PivotRanges as_ranges(const CodeBase& base, const std::optional<Codes>& pivots,
-                      const std::optional<RangeTable>& ranges) {
-  require(pivots.has_value() == ranges.has_value(), "pivots and ranges go together");
-  if (!pivots) return {};
-  require(pivots->shape(1) == base.m, "pivots must have the width of the codes");
-  require(ranges->shape(0) == (base.n_codes + kRangeCodes - 1) / kRangeCodes, "there must be one range per 256 codes");
-  const auto* const blocks = reinterpret_cast<const PivotRange*>(ranges->data());
-  for (size_t b = 0; b < ranges->shape(0); ++b) require(blocks[b].pivot < pivots->shape(0), "a pivot is out of range");
-  return {pivots->data(), pivots->shape(0), blocks};
+void check_arrays(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, std::optional<Codes> pivots,
+                  std::optional<RangeTable> ranges) {
+  nb::gil_scoped_release release;
+  check_segment({tile_array(tiles), n_codes, n_bits, maybe_span(offsets), maybe_span(rows), maybe_grid(pivots),
+                 maybe_grid(ranges)});
 }
 
 nb::tuple codes_by_pivots(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
-  require(codes.shape(1) == (n_bits + 7) / 8 && n_bits <= kMostBits, "codes and number of bits disagree");
   PivotOrder found;
   {
     nb::gil_scoped_release release;
-    require_rows_of(codes, rows);
+    check_codes_to_order(grid(codes), span(rows), n_bits);
     found = order_by_pivots(codes.data(), rows.data(), rows.shape(0), codes.shape(1), n_bits);
   }
   std::vector<uint16_t> ranges;
@@ -132,9 +91,10 @@ nb::tuple as_lists(Answers answers) {
 nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
                         Codes queries, size_t k, int32_t max_distance, size_t n_threads, std::optional<Codes> pivots,
                         std::optional<RangeTable> ranges) {
-  CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
-  base.ranges = as_ranges(base, pivots, ranges);
-  require_width(queries, base);
+  const CodeBase base = base_of({tile_array(tiles), n_codes, n_bits, maybe_span(offsets), maybe_span(rows),
+                                 maybe_grid(pivots), maybe_grid(ranges)},
+                                ordered);
+  check_queries(base, grid(queries));
   require(max_distance >= 0, "max_distance must not be negative");
   std::vector<Matches> answers;
   {
@@ -146,14 +106,12 @@ nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets
 
 nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, bool ordered,
                                  Codes queries, Table<float> weights, size_t k, size_t n_threads) {
-  const CodeBase base = as_base(tiles, n_codes, n_bits, offsets, rows, ordered);
-  require_width(queries, base);
-  require(weights.shape(0) == queries.shape(0) && weights.shape(1) == n_bits, "one weight per bit of each query");
+  const CodeBase base =
+      base_of({tile_array(tiles), n_codes, n_bits, maybe_span(offsets), maybe_span(rows), {}, {}}, ordered);
   std::vector<WeightedMatches> answers;
   {
     nb::gil_scoped_release release;
-    for (size_t i = 0; i < weights.size(); ++i)
-      require(weights.data()[i] >= 0 && weights.data()[i] <= 1e30f, "weights must lie between 0 and 1e30");
+    check_weights(base, grid(queries), grid(weights));
     answers = nearest_weighted(base, queries.data(), weights.data(), queries.shape(0), k, n_threads);
   }
   return as_lists(std::move(answers));
@@ -161,9 +119,9 @@ nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, Lis
 
 void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vector<int64_t> begin, Vector<int64_t> end,
                 size_t n_threads, WritableTable<int64_t> counts, WritableTable<int64_t> hits) {
-  const CodeBase base = as_base(tiles, n_codes, n_bits);
+  const CodeBase base = base_of({tile_array(tiles), n_codes, n_bits, {}, {}, {}, {}}, true);
   const size_t n = queries.shape(0);
-  require_width(queries, base);
+  check_queries(base, grid(queries));
   require(begin.shape(0) == n && end.shape(0) == n, "begin and end must have one entry per query");
   require(counts.shape(0) == n && counts.shape(1) == n_bits + 1 && hits.shape(0) == n && hits.shape(1) == n_bits + 1,
           "counts and hits must have the shape (queries, bits + 1)");
@@ -174,6 +132,9 @@ void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vecto
 }  // namespace
 
 void bind_scan(nb::module_& m) {
+  m.def("check_segment", &check_arrays, "tiles"_a.noconvert(), "n_codes"_a, "n_bits"_a, "offsets"_a.noconvert().none(),
+        "rows"_a.noconvert().none(), "pivots"_a.noconvert().none(), "ranges"_a.noconvert().none(),
+        "Raise ValueError unless the arrays are what an index writes: see check_segment in checks.hpp.");
   m.def("group_codes", &group, "codes"_a,
         "Equal codes together: (first row of each distinct code, offsets, rows); no lists if all are distinct.");
   m.def("to_tiles", &to_tiles, "codes"_a, "rows"_a.none(), "tiles"_a.noconvert());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../vector.hpp"
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -27,8 +27,8 @@ auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> co
   std::vector<float> scratch(2 * to.n_columns);
   {
     nb::gil_scoped_release release;
-    require_below(rows, from.n_rows, "a drawn row is out of range");
-    if (columns) require_below(*columns, from.n_columns, "a feature is out of range");
+    require_below(span(rows), from.n_rows, "drawn rows must be rows of the matrix");
+    if (columns) require_below(span(*columns), from.n_columns, "features must be columns of the matrix");
     (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to,
                                scratch.data(), sum.data(), squares.data());
   }
@@ -78,7 +78,7 @@ void project_subsets(Matrix<float> x, Table<float> weights, Table<int32_t> colum
   require(columns.shape(0) == n_bits && columns.shape(1) == d && bias.shape(0) == n_bits, "shapes differ");
   require(to.n_rows == from.n_rows && to.n_columns == n_bits, "out must have one row per row of x, one column per bit");
   nb::gil_scoped_release release;
-  require_below(columns, from.n_columns, "a feature is out of range");
+  require_below(grid(columns).flat(), from.n_columns, "features must be columns of the matrix");
   std::vector<float> tile(from.n_columns * kProjectTile, 0.0f);
   vector_kernels().project_subsets(from, weights.data(), columns.data(), bias.data(), n_bits, d, tile.data(), to);
 }

@@ -2,16 +2,17 @@
 #include "../zstep.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
 
-#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "../graph.hpp"
 #include "../pair_loss.hpp"
-#include "checks.hpp"
+#include "arrays.hpp"
 #include "module.hpp"
 
 namespace ilhash::bindings {
@@ -23,16 +24,18 @@ nb::tuple as_tuple(std::vector<int8_t> z, ZStepResult result) {
                         result.converged);
 }
 
+void check_start(const Vector<int8_t>& start, size_t n_points) {
+  check_bits(span(start), n_points, "start must have one value per point", "start must hold -1 and +1 only");
+}
+
 nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed, bool shuffle_blocks,
                    uint32_t max_sweeps, std::optional<Vector<double>> field) {
-  require(start.shape(0) == graph.n(), "start must have one value per point");
-  require(!field || field->shape(0) == graph.n(), "field must have one value per point");
   std::vector<int8_t> z = to_vector(start);
   ZStepResult result;
   {
     nb::gil_scoped_release release;
-    require_signs(z, "start must hold -1 and +1 only");
-    for (uint32_t n = 0; field && n < graph.n(); ++n) require(std::abs((*field)(n)) <= 1e280, "field must be finite");
+    check_start(start, graph.n());
+    if (field) check_field(span(*field), graph.n());
     ZStepOptions options;
     options.seed = seed;
     options.shuffle_blocks = shuffle_blocks;
@@ -43,44 +46,41 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
   return as_tuple(std::move(z), std::move(result));
 }
 
-PairLoss pair_loss_of(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<int8_t> signs) {
+using GuardedLoss = Guarded<PairLoss>;
+
+std::unique_ptr<GuardedLoss> pair_loss_of(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<int8_t> signs) {
   nb::gil_scoped_release release;
-  const uint32_t n = require_symmetric(row_begin, columns, signs);
-  require_signs(signs, "signs must be -1 or +1");
-  return PairLoss(graph_from_signs(row_begin.data(), columns.data(), signs.data(), n));
+  const uint32_t n = check_signed_pairs(span(row_begin), span(columns), span(signs));
+  return std::make_unique<GuardedLoss>(PairLoss(graph_from_signs(row_begin.data(), columns.data(), signs.data(), n)));
 }
 
-void require_bits(const PairLoss& loss, const Vector<int8_t>& z) {
-  require(z.shape(0) == loss.n_points(), "z must have one value per point");
-  require_signs(z, "z must hold -1 and +1 only");
+void check_bit(const PairLoss& loss, const Vector<int8_t>& z) {
+  check_bits(span(z), loss.n_points(), "z must have one value per point", "z must hold -1 and +1 only");
 }
 
-void add_bit(PairLoss& loss, Vector<int8_t> z) {
-  require_bits(loss, z);
-  require(loss.n_bits() < PairLoss::kMostBits, "there are too many bits");
-  nb::gil_scoped_release release;
-  loss.add(z.data());
+void add_bit(GuardedLoss& guarded, Vector<int8_t> z) {
+  guarded.use([&](PairLoss& loss) {
+    check_bit(loss, z);
+    loss.add(z.data());
+  });
 }
 
-void remove_bit(PairLoss& loss, Vector<int8_t> z) {
-  require_bits(loss, z);
-  require(loss.n_bits() > 0, "there is no bit to remove");
-  nb::gil_scoped_release release;
-  loss.remove(z.data());
+void remove_bit(GuardedLoss& guarded, Vector<int8_t> z) {
+  guarded.use([&](PairLoss& loss) {
+    check_bit(loss, z);
+    loss.remove(z.data());
+  });
 }
 
-nb::tuple lower_bit(PairLoss& loss, Vector<int8_t> start, uint32_t n_bits, uint64_t seed, uint32_t max_sweeps) {
-  require_bits(loss, start);
-  require(n_bits > loss.n_bits() && n_bits <= PairLoss::kMostBits, "n_bits must count the codes' bits and one more");
+nb::tuple lower_bit(GuardedLoss& guarded, Vector<int8_t> start, uint32_t n_bits, uint64_t seed, uint32_t max_sweeps) {
   std::vector<int8_t> z = to_vector(start);
-  ZStepResult result;
-  {
-    nb::gil_scoped_release release;
+  ZStepResult result = guarded.use([&](PairLoss& loss) {
+    check_bit(loss, start);
     ZStepOptions options;
     options.seed = seed;
     options.max_sweeps = max_sweeps;
-    result = loss.lower(n_bits, options, z.data());
-  }
+    return loss.lower(n_bits, options, z.data());
+  });
   return as_tuple(std::move(z), std::move(result));
 }
 
@@ -89,12 +89,12 @@ nb::tuple lower_bit(PairLoss& loss, Vector<int8_t> start, uint32_t n_bits, uint6
 void bind_zstep(nb::module_& m) {
   m.def("minimise", &minimise, "graph"_a, "start"_a, "seed"_a, "shuffle_blocks"_a, "max_sweeps"_a,
         "field"_a.none() = nb::none(), "z-step: (z, energy at the start and after each sweep, blocks, converged).");
-  nb::class_<PairLoss>(m, "PairLoss", "The loss of KSH over signed pairs, for codes that change bit by bit.")
+  nb::class_<GuardedLoss>(m, "PairLoss", "The loss of KSH over signed pairs, for codes that change bit by bit.")
       .def_static("of_pairs", &pair_loss_of, "row_begin"_a, "columns"_a, "signs"_a)
-      .def_prop_ro("n_bits", [](const PairLoss& loss) { return loss.n_bits(); })
+      .def_prop_ro("n_bits", [](GuardedLoss& loss) { return loss.use([](PairLoss& l) { return l.n_bits(); }); })
       .def("add", &add_bit, "z"_a)
       .def("remove", &remove_bit, "z"_a)
-      .def("value", [](const PairLoss& loss) { return loss.value(); })
+      .def("value", [](GuardedLoss& loss) { return loss.use([](PairLoss& l) { return l.value(); }); })
       .def("lower", &lower_bit, "start"_a, "n_bits"_a, "seed"_a, "max_sweeps"_a, "One more bit, as minimise gives it.");
 }
 
