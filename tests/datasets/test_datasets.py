@@ -25,9 +25,7 @@ from ilhash.storage import DamagedFileError
 from ilhash.vectors.io import read_matrix, read_vector
 
 X = np.array([[0.5, 1.0, -2.0], [3.0, 4.25, 5.0]])
-FILES = [
-    name for name in SPECS if name not in ("digits", "infinite-digits", "cifar10-gist")
-]  # the last two use the files of others
+FILES = [name for name, spec in SPECS.items() if spec.layouts and spec.folder is None]  # others use files of these
 PRESENT = {info.name for info in available() if info.present}
 
 

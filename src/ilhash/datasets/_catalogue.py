@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ilhash._checks import check_choice
 
-from ._computed import load_cifar10_gist
+from ._computed import DESCRIPTORS, load_described
 from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
 from ._loaders import LOADERS, Dataset, load_debian_packages, load_digits
@@ -57,8 +57,8 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
 
     Examples
     --------
-    >>> [info.name for info in available() if info.labeled]
-    ['digits', 'mnist', 'infinite-digits', 'fashion-mnist', 'cifar10', 'cifar10-gist', 'debian-packages']
+    >>> [info.name for info in available() if info.n_rows and info.n_rows < 60_000]
+    ['digits', 'debian-packages']
     """
     home = home_of(data_home)
     infos = []
@@ -92,11 +92,12 @@ def load(
 
     Parameters
     ----------
-    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "cifar10-gist", "glove-6b-100d", \
-"debian-packages"}
+    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "cifar10-gist", "cifar10-edges", \
+"glove-6b-100d", "debian-packages"}
         "digits" comes with scikit-learn; the others are read from files. "infinite-digits" are the first `n` of
-        ``InfiniteDigits("mnist")``. "cifar10-gist" is `gist` of "cifar10", not standardised: computed once (half a
-        minute of one core) and kept in the folder named by ``ILHASH_CACHE``, or the user's folder for caches.
+        ``InfiniteDigits("mnist")``. "cifar10-gist" and "cifar10-edges" are `gist` and `edge_histograms` of "cifar10",
+        not standardised: computed once (half a minute of one core for the first, seconds for the other) and kept in the
+        folder named by ``ILHASH_CACHE``, or the user's folder for caches.
     data_home : path-like, optional, the folder that holds a sub-folder `name`, as for `available`
     n : int, optional, number of rows of a dataset without end, and of no other
     target : {"section", "tags", "source", "pairs"}, optional, supervision of "debian-packages", and of no other
@@ -133,8 +134,8 @@ def load(
     if name == "digits":
         return load_digits(name)
     folder = complete_folder(name, SPECS[name], home_of(data_home) / (SPECS[name].folder or name))
-    if name == "cifar10-gist":
-        return load_cifar10_gist(name, folder, progress)
+    if name in DESCRIPTORS:
+        return load_described(name, folder, progress)
     return LOADERS[name](name, folder) if target is None else load_debian_packages(name, folder, target)
 
 

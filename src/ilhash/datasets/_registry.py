@@ -135,6 +135,16 @@ SPECS: Mapping[str, Spec] = {
         layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
         folder="cifar10",
     ),
+    "cifar10-edges": Spec(
+        description="MPEG-7 edge histograms of cifar10, computed once",
+        n_rows=60_000,
+        n_features=150,
+        labeled=True,
+        license="that of cifar10",
+        source="the files of 'cifar10'",
+        layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
+        folder="cifar10",
+    ),
     "glove-6b-100d": Spec(
         description="word vectors GloVe 6B, frequent words first",
         n_rows=100_000,
