@@ -1,6 +1,6 @@
 """Bits without labels: what the numbers of similar and dissimilar neighbours and of sweeps do to ILHt.
 
-python benchmarks/unlabeled.py [--data glove-6b-100d cifar10-gist] [--points 20000]
+python benchmarks/unlabeled.py [--data glove-6b-100d cifar10-gist cifar10-edges] [--points 20000]
 
 Relevant are the nearest 1 % of the base in Euclidean space, which are also the number retrieved; 500 queries, 64 bits,
 linear, N = 5,000, seed 0. "alike" is the mean absolute dot product of two bits over the base: 1 where all are the same.
@@ -49,7 +49,7 @@ def show(name: str, n_points: int) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--data", nargs="+", default=["glove-6b-100d", "cifar10-gist"])
+    options.add_argument("--data", nargs="+", default=["glove-6b-100d", "cifar10-gist", "cifar10-edges"])
     options.add_argument("--points", type=int, default=20_000)
     chosen = options.parse_args()
     warnings.simplefilter("ignore")

@@ -5,6 +5,9 @@ Tests of real data run where the folder named by ILHASH_DATA holds it, and are s
 
 import gzip
 import hashlib
+import io
+import json
+import lzma
 import sys
 import zipfile
 
@@ -12,17 +15,17 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from ilhash import ILH
 from ilhash.datasets import Dataset, available, data_home, load
 from ilhash.datasets import _loaders as loaders
 from ilhash.datasets._files import Folder
 from ilhash.datasets._registry import SPECS
+from ilhash.evaluation import by_shared_labels, precision_at_k
 from ilhash.storage import DamagedFileError
 from ilhash.vectors.io import read_matrix, read_vector
 
 X = np.array([[0.5, 1.0, -2.0], [3.0, 4.25, 5.0]])
-FILES = [
-    name for name in SPECS if name not in ("digits", "infinite-digits", "cifar10-gist")
-]  # the last two use the files of others
+FILES = [name for name, spec in SPECS.items() if spec.layouts and spec.folder is None]  # others use files of these
 PRESENT = {info.name for info in available() if info.present}
 
 
@@ -196,6 +199,109 @@ def test_glove():
     assert (glove.X.shape, glove.X.dtype, glove.y) == ((100_000, 100), np.float32, None)
     assert (len(glove.words), len(set(glove.words)), glove.words[0]) == (100_000, 100_000, "the")
     np.testing.assert_allclose(glove.X[0, :3], [-0.038194, -0.24487, 0.72812], atol=1e-3)
+
+
+# Debian packages -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three_packages(tmp_path):
+    """The files of debian-packages, made by hand: three packages of two numbers each."""
+
+    def save(write, array):
+        buffer = io.BytesIO()
+        write(buffer, **array) if isinstance(array, dict) else write(buffer, array)
+        return buffer.getvalue()
+
+    tags = {"indptr": np.array([0, 2, 2, 3], np.int32), "indices": np.array([2, 0, 2], np.int16)}
+    text = "0ad\tGame of ancient warfare\nlibé1\tAccents: é\u2028in one line\nzsh\tShell\n"
+    files = {
+        "embeddings_int8.npy": save(np.save, np.array([[127, -127], [0, 1], [64, 2]], np.int8)),
+        "embedding_scale.npy": save(np.save, np.array([0.5, 0.001], np.float32)),
+        "packages.tsv.xz": lzma.compress(text.encode()),
+        "names.json": json.dumps({"sections": ["games", "libs"], "tags": ["a::b", "c::d", "e::f"]}).encode(),
+        "section.npy": save(np.save, np.array([0, 1, 0], np.int16)),
+        "tags.npz": save(np.savez, tags),
+        "source.npy": save(np.save, np.array([7, 2, 7], np.int32)),
+        "dependencies.npy": save(np.save, np.array([[0, 2]], np.int32)),
+    }
+    assert files.keys() == SPECS["debian-packages"].layouts[0].keys()
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    return Folder(tmp_path, {name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
+
+
+@pytest.mark.parametrize("target", SPECS["debian-packages"].targets)
+def test_packages_have_vectors_names_and_texts(target, three_packages):
+    packages = loaders.load_debian_packages("mine", three_packages, target)
+    assert packages.X.dtype == np.float32
+    np.testing.assert_allclose(packages.X, [[63.5, -0.127], [0, 0.001], [32, 0.002]], rtol=1e-6)
+    assert packages.words == ("0ad", "libé1", "zsh")
+    assert packages.texts[1] == "Accents: é\u2028in one line"
+
+
+def test_each_target_of_the_packages(three_packages):
+    section, tags, source, pairs = (
+        loaders.load_debian_packages("mine", three_packages, target) for target in SPECS["debian-packages"].targets
+    )
+    assert (section.y.dtype, section.y.tolist(), section.class_names) == (np.int64, [0, 1, 0], ("games", "libs"))
+    assert (tags.y.shape, tags.class_names) == ((3, 3), ("a::b", "c::d", "e::f"))
+    assert isinstance(tags.y, scipy.sparse.csr_array)
+    np.testing.assert_array_equal(tags.y.toarray(), [[1, 0, 1], [0, 0, 0], [0, 0, 1]])
+    assert (source.y.dtype, source.y.tolist(), source.class_names) == (np.int64, [7, 2, 7], None)
+    assert (pairs.y, pairs.pairs.dtype, pairs.pairs.tolist()) == (None, np.int64, [[0, 2]])
+    assert [one.pairs for one in (section, tags, source)] == [None] * 3
+    shown = [repr(one).rpartition("float32, ")[2] for one in (section, tags, source, pairs)]
+    assert shown == ["2 classes)", "3 labels)", "2 classes)", "1 pairs)"]
+
+
+def test_an_altered_file_of_the_packages_is_refused(three_packages):
+    (three_packages.path / "tags.npz").write_bytes(b"other")
+    loaders.load_debian_packages("mine", three_packages, "section")  # which does not read it
+    with pytest.raises(DamagedFileError, match=r"tags\.npz"):
+        loaders.load_debian_packages("mine", three_packages, "tags")
+
+
+def test_targets_are_of_one_dataset():
+    refused(ValueError, "target", *SPECS["debian-packages"].targets, "'topic'", read=_with_target("topic"), path=DEBIAN)
+    refused(ValueError, "target", "'digits'", "'section'", read=_with_target("section"), path="digits")
+
+
+def _with_target(target):
+    return lambda name: load(name, target=target)
+
+
+DEBIAN = "debian-packages"
+
+
+@needs(DEBIAN)
+def test_debian_packages():
+    section, tags, source, pairs = (load(DEBIAN, target=target) for target in SPECS[DEBIAN].targets)
+    np.testing.assert_array_equal(load(DEBIAN).y, section.y)
+    assert (section.X.shape, section.X.dtype) == ((39_544, 384), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(section.X, axis=1), 1, atol=0.02)
+    assert (section.words[0], section.texts[0][:23]) == ("0ad", "Real-time strategy game")
+    assert (len(section.words), len(section.texts), len(section.class_names)) == (39_544, 39_544, 42)
+    assert section.class_names[section.y[0]] == "games"
+    assert (tags.y.shape, tags.y.nnz, np.count_nonzero(np.diff(tags.y.indptr) == 0)) == ((39_544, 598), 69_992, 20_658)
+    sizes = np.bincount(source.y)
+    assert (np.count_nonzero(sizes >= 5), sizes[sizes >= 5].sum()) == (958, 10_239)
+    assert pairs.pairs.shape == (57_298, 2)
+    assert (pairs.pairs[:, 0] < pairs.pairs[:, 1]).all()
+
+
+@needs(DEBIAN)
+@pytest.mark.filterwarnings("ignore:too few points")
+def test_tags_are_what_fit_and_relevance_take():
+    """Codes of tagged packages find packages that share a tag; chance finds fewer."""
+    tags = load(DEBIAN, target="tags")
+    rows = np.flatnonzero(np.diff(tags.y.indptr))[:3000]
+    X, y = tags.X[rows], tags.y[rows]
+    model = ILH(n_bits=16, n_similar=5, n_dissimilar=20).fit(X[:2800], y[:2800])
+    codes = model.transform(X)
+    relevance = by_shared_labels(y[:2800], y[2800:])
+    found = precision_at_k(codes[:2800], y[:2800], codes[2800:], y[2800:], k=[10])[0]
+    assert found > 1.2 * np.mean([len(relevance.rows(query)) for query in range(200)]) / 2800
 
 
 def test_idx_of_another_type_is_refused():

@@ -271,7 +271,8 @@ def test_a_damaged_file_is_computed_again_and_said(damage, small_cifar):
 
 def test_another_version_is_another_file(small_cifar, monkeypatch):
     load("cifar10-gist")
-    monkeypatch.setattr(computed, "GIST_VERSION", computed.GIST_VERSION + 1)
+    now = computed.DESCRIPTORS["cifar10-gist"]
+    monkeypatch.setitem(computed.DESCRIPTORS, "cifar10-gist", now._replace(version=now.version + 1))
     load("cifar10-gist")
     assert len(small_cifar) == len([*cache_home().iterdir()]) == 2
 

@@ -8,6 +8,13 @@ from ilhash.affinity._base import Supervision, TrainingGraph
 from ilhash.affinity._euclidean import EuclideanNeighbors
 from ilhash.affinity._labels import Labels, LabelSets, supervision_from_labels, without
 from ilhash.affinity._matrix import SparseAffinity, affinity_from_matrix, affinity_from_pairs
+from ilhash.affinity._random_pairs import with_random_dissimilar
 
 __all__ = ["EuclideanNeighbors", "LabelSets", "Labels", "SparseAffinity", "Supervision", "TrainingGraph"]
-__all__ += ["affinity_from_matrix", "affinity_from_pairs", "supervision_from_labels", "without"]
+__all__ += [
+    "affinity_from_matrix",
+    "affinity_from_pairs",
+    "supervision_from_labels",
+    "with_random_dissimilar",
+    "without",
+]

@@ -18,13 +18,30 @@ HitLists = Sequence[tuple[NDArray[Any], NDArray[Any]]]  # ids and distances of e
 
 
 def read_vectors(source: str) -> tuple[Any, Any]:
-    """Open a file or a directory of files, or read a dataset by name, which has labels too."""
-    known = {entry.name for entry in ilhash.datasets.available()}
-    if source in known and not Path(source).exists():
-        with progress("reading", "vectors") as move:
-            dataset = ilhash.datasets.load(source, progress=move)
-        return dataset.X, dataset.y
-    return ilhash.open_vectors(source), None
+    """Open a file or a directory of files, or read a dataset by name (name::target), which may have labels too."""
+    dataset = _named_dataset(source)
+    return (ilhash.open_vectors(source), None) if dataset is None else (dataset.X, dataset.y)
+
+
+def read_supervised(source: str) -> tuple[Any, dict[str, Any]]:
+    """Return vectors and, of a dataset that has them, the labels or pairs that ``fit`` learns from."""
+    dataset = _named_dataset(source)
+    if dataset is None:
+        return ilhash.open_vectors(source), {}
+    if dataset.pairs is None:
+        return dataset.X, {"y": dataset.y}
+    from ilhash.affinity import with_random_dissimilar
+
+    tell(f"{source}: {len(dataset.pairs):,} similar pairs, and as many random ones as dissimilar")
+    return dataset.X, {"pairs": with_random_dissimilar(dataset.pairs, len(dataset.X))}
+
+
+def _named_dataset(source: str) -> "ilhash.datasets.Dataset | None":
+    name, _, target = source.partition("::")
+    if name not in {entry.name for entry in ilhash.datasets.available()} or Path(name).exists():
+        return None
+    with progress("reading", "vectors") as move:
+        return ilhash.datasets.load(name, target=target or None, progress=move)
 
 
 def read_labelled(vectors: str, labels: str | None) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ Vectors = Annotated[
     str,
     Argument(
         help="Vectors: a .npy, .npz, .csv, .parquet, .h5 or .zarr file (file::name picks one inside), a directory of "
-        "such files, or a dataset's name."
+        "such files, or a dataset's name (name::target where `ilhash data list` shows targets)."
     ),
 ]
 Model = Annotated[Path, Argument(help="Directory of the model.")]

@@ -73,8 +73,8 @@ def _labelled(source: str, labels: str | None) -> tuple[str, Any, Any]:
     y = y if labels is None else read_labels(labels)
     if y is None:
         raise ValueError(f"{source} must come with labels (--labels), got vectors alone: methods are judged by labels")
-    if np.ndim(y) != 1 or len(y) != len(X):
-        raise ValueError(f"labels must be one for each of the {len(X)} vectors of {source}, got shape {np.shape(y)}")
+    if y.shape != (len(X),):
+        raise ValueError(f"labels must be one for each of the {len(X)} vectors of {source}, got shape {y.shape}")
     return Path(source).stem, np.ascontiguousarray(X, dtype=np.float32), np.asarray(y)
 
 

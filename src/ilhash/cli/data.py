@@ -18,10 +18,11 @@ data = typer.Typer(help="Datasets that ilhash knows.", no_args_is_help=True)
 def list_datasets() -> None:
     """List the datasets and whether they are here."""
     table = Table("name", "vectors", "dim.", "labels", "here", "what", "licence")
-    table.columns[0].no_wrap = True
+    table.columns[0].no_wrap = table.columns[3].no_wrap = True
     for entry in ilhash.datasets.available():
         rows = "endless" if entry.n_rows is None else f"{entry.n_rows:,}"
         labels, here = ("yes" if true else "no" for true in (entry.labeled, entry.present))
+        labels = "\n".join(f"::{target}" for target in entry.targets) or labels
         table.add_row(entry.name, rows, f"{entry.n_features:,}", labels, here, entry.description, entry.license)
     say.print(table)
     home = ilhash.datasets.data_home()

@@ -9,7 +9,7 @@ from typer import Option
 import ilhash
 from ilhash.cli import _options as option
 from ilhash.cli._app import kept
-from ilhash.cli._files import check_new_directory, read_labels, read_sparse, read_vectors
+from ilhash.cli._files import check_new_directory, read_labels, read_sparse, read_supervised
 from ilhash.cli._models import make_model
 from ilhash.cli._options import parameter
 from ilhash.cli._screen import Timer, progress, tell
@@ -60,8 +60,8 @@ def fit(
     held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes) if hold_out or hold_out_classes else None
     check_new_directory("--output", output, force=force)
     supervision = _supervision(labels, pairs, affinity)
-    X, own_labels = read_vectors(vectors)
-    supervision = supervision or {"y": own_labels}
+    X, own = read_supervised(vectors)
+    supervision = supervision or own
     if held_out is not None:
         if supervision.get("y") is None:
             raise ValueError("--hold-out must be given with --labels, got none: labels tell how well points are found")

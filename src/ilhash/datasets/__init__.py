@@ -1,10 +1,11 @@
 """Named datasets, checked byte by byte; the files of users are opened by ``ilhash.vectors.io``.
 
-Four doors::
+Five doors::
 
     load("mnist")          a published dataset from the folder ILHASH_DATA, its SHA-256 verified
     InfiniteDigits()       endless deformed digits, any slice of them made on demand
     gist(images)           descriptors of a user's images, 320 numbers each
+    edge_histograms(images)   the same, 150 numbers each
     read_edge_histograms("features_edgehistogram")   descriptors of MIRFLICKR-1M
 
 Nothing is downloaded: a missing file says what to put where. The rooms behind the doors::
@@ -15,17 +16,20 @@ Nothing is downloaded: a missing file says what to put where. The rooms behind t
     _computed   features of a known dataset, computed once and kept
     _catalogue  load, available
     _infinite   InfiniteDigits: image i from (seed, i)
-    _gist       gist: images -> descriptors
-    _edge_histograms   read_edge_histograms
+    _images     what descriptors of images have in common
+    _gist       gist
+    _edge_histograms   edge_histograms
+    _mirflickr  read_edge_histograms
 """
 
 from ._catalogue import DatasetInfo, available, load
 from ._computed import cache_home
-from ._edge_histograms import read_edge_histograms
+from ._edge_histograms import edge_histograms
 from ._files import data_home
 from ._gist import gist
 from ._infinite import InfiniteDigits
 from ._loaders import Dataset
+from ._mirflickr import read_edge_histograms
 
 __all__ = ["Dataset", "DatasetInfo", "InfiniteDigits", "available", "load"]
-__all__ += ["cache_home", "data_home", "gist", "read_edge_histograms"]
+__all__ += ["cache_home", "data_home", "edge_histograms", "gist", "read_edge_histograms"]

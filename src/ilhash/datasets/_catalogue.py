@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ilhash._checks import check_choice
 
-from ._computed import load_cifar10_gist
+from ._computed import DESCRIPTORS, load_described
 from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
-from ._loaders import LOADERS, Dataset, load_digits
+from ._loaders import LOADERS, Dataset, load_debian_packages, load_digits
 from ._registry import DIGIT_NAMES, SPECS
 
 
@@ -29,6 +29,7 @@ class DatasetInfo:
     n_rows : int or None, none for a dataset without end
     present : bool, all its files exist; whether they are the right ones is checked by `load`
     path : pathlib.Path or None, the folder its files are looked for in; None if it needs no file
+    targets : tuple of str, kinds of supervision that `load` takes as `target`, the default first; mostly none
     """
 
     name: str
@@ -39,6 +40,7 @@ class DatasetInfo:
     present: bool
     path: Path | None
     license: str
+    targets: tuple[str, ...] = ()
 
 
 def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
@@ -55,8 +57,8 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
 
     Examples
     --------
-    >>> [info.name for info in available()]
-    ['digits', 'mnist', 'infinite-digits', 'fashion-mnist', 'cifar10', 'cifar10-gist', 'glove-6b-100d']
+    >>> [info.name for info in available() if info.n_rows and info.n_rows < 60_000]
+    ['digits', 'debian-packages']
     """
     home = home_of(data_home)
     infos = []
@@ -72,6 +74,7 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
                 present=path is None or not best_folder(path, spec).missing(),
                 path=path,
                 license=spec.license,
+                targets=spec.targets,
             )
         )
     return infos
@@ -82,18 +85,27 @@ def load(
     data_home: str | os.PathLike[str] | None = None,
     *,
     n: int | None = None,
+    target: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Load a known dataset into memory.
 
     Parameters
     ----------
-    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "cifar10-gist", "glove-6b-100d"}
+    name : {"digits", "mnist", "infinite-digits", "fashion-mnist", "cifar10", "cifar10-gist", "cifar10-edges", \
+"glove-6b-100d", "debian-packages"}
         "digits" comes with scikit-learn; the others are read from files. "infinite-digits" are the first `n` of
-        ``InfiniteDigits("mnist")``. "cifar10-gist" is `gist` of "cifar10", not standardised: computed once (half a
-        minute of one core) and kept in the folder named by ``ILHASH_CACHE``, or the user's folder for caches.
+        ``InfiniteDigits("mnist")``. "cifar10-gist" and "cifar10-edges" are `gist` and `edge_histograms` of "cifar10",
+        not standardised: computed once (half a minute of one core for the first, seconds for the other) and kept in the
+        folder named by ``ILHASH_CACHE``, or the user's folder for caches.
     data_home : path-like, optional, the folder that holds a sub-folder `name`, as for `available`
     n : int, optional, number of rows of a dataset without end, and of no other
+    target : {"section", "tags", "source", "pairs"}, optional, supervision of "debian-packages", and of no other
+        "section", the default: `y` is one of 42 unbalanced classes. "tags": `y` is a sparse indicator matrix of 598
+        labels; a package without one is unknown. "source": `y` is the source package, thousands of classes of few;
+        ``np.bincount(y)[y] >= 5`` are the packages of larger ones. "pairs": `pairs` are packages of which one depends
+        on, recommends, suggests or enhances the other; ``ilhash.affinity.with_random_dissimilar`` makes them what
+        ``fit`` takes. `words` and `texts` are names and descriptions under every target.
     progress : callable, optional, called with the number of rows whose features are computed, and that of all
 
     Returns
@@ -103,7 +115,8 @@ def load(
     Raises
     ------
     ValueError
-        The name is unknown, `n` is missing or superfluous, or the SHA-256 of a file is not the expected one.
+        The name is unknown, `n` or `target` is missing, superfluous or unknown, or the SHA-256 of a file is not the
+        expected one.
     FileNotFoundError
         A file is missing; the message says how to get it.
 
@@ -113,6 +126,7 @@ def load(
     Dataset('digits', X: (1797, 64) float32, 10 classes)
     """
     check_choice("name", name, tuple(SPECS))
+    target = _checked_target(name, target)
     if SPECS[name].n_rows is None:
         return _beginning(name, n, data_home)
     if n is not None:
@@ -120,9 +134,20 @@ def load(
     if name == "digits":
         return load_digits(name)
     folder = complete_folder(name, SPECS[name], home_of(data_home) / (SPECS[name].folder or name))
-    if name == "cifar10-gist":
-        return load_cifar10_gist(name, folder, progress)
-    return LOADERS[name](name, folder)
+    if name in DESCRIPTORS:
+        return load_described(name, folder, progress)
+    return LOADERS[name](name, folder) if target is None else load_debian_packages(name, folder, target)
+
+
+def _checked_target(name: str, target: str | None) -> str | None:
+    """Return the target that was asked for, or else the first of the dataset; None where there is no choice."""
+    targets = SPECS[name].targets
+    if target is None:
+        return targets[0] if targets else None
+    if not targets:
+        raise ValueError(f"target must not be given for the dataset {name!r}, which has only one, got {target!r}")
+    check_choice("target", target, targets)
+    return target
 
 
 def _beginning(name: str, n: int | None, data_home: str | os.PathLike[str] | None) -> Dataset:

@@ -11,20 +11,20 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ilhash.storage import DamagedFileError, SealedArrays, make_folder
 
+from ._edge_histograms import edge_histograms
 from ._files import Folder, home_of
 from ._gist import gist
 from ._loaders import Dataset, load_cifar10
 from ._registry import CIFAR10_NAMES, SPECS
 
 VARIABLE = "ILHASH_CACHE"
-GIST_VERSION = 1  # raise it with every change that moves the numbers
 _FILE = SealedArrays(spelling="{name} {shape} {dtype} ")
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -41,16 +41,27 @@ def cache_home() -> Path:
     return home_of(VARIABLE)
 
 
-def load_cifar10_gist(name: str, folder: Folder, progress: Progress | None = None) -> Dataset:
-    """Take the kept GIST of CIFAR-10, or compute and keep it."""
+class Descriptor(NamedTuple):
+    """How features are computed from images."""
+
+    describe: Callable[..., npt.NDArray[np.float32]]
+    version: int  # raise it with every change that moves the numbers
+
+
+DESCRIPTORS = {"cifar10-gist": Descriptor(gist, 1), "cifar10-edges": Descriptor(edge_histograms, 1)}
+
+
+def load_described(name: str, folder: Folder, progress: Progress | None = None) -> Dataset:
+    """Take the kept descriptors of CIFAR-10, or compute and keep them."""
+    descriptor = DESCRIPTORS[name]
     # Always the sums of the original files: both layouts hold the same images.
     source = hashlib.sha256("".join(SPECS["cifar10"].layouts[0].values()).encode()).hexdigest()
-    path = cache_home() / f"{name}-v{GIST_VERSION}-{source[:16]}.safetensors"
+    path = cache_home() / f"{name}-v{descriptor.version}-{source[:16]}.safetensors"
     arrays = _kept(path)
     if arrays is None:
         cifar = load_cifar10(name, folder)
         images = cifar.X.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        arrays = {"X": gist(images, n_threads=-1, progress=progress), "y": np.asarray(cifar.y)}
+        arrays = {"X": descriptor.describe(images, n_threads=-1, progress=progress), "y": np.asarray(cifar.y)}
         _keep(path, arrays)
     return Dataset(name=name, X=arrays["X"], y=arrays["y"], class_names=CIFAR10_NAMES, n_train=50_000)
 

@@ -16,16 +16,12 @@ signs 1, of p and q, of q, of p. These are products of small real matrices, whic
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ilhash._checks import check_threads
-from ilhash.parallel import single_threaded_blas
-
-Floats = npt.NDArray[np.float32]
+from ._images import Floats, checked_images, described
 
 ORIENTATIONS = (8, 8, 4)  # of each scale, fine to coarse
 BLOCKS = 4  # in each direction
@@ -37,8 +33,7 @@ LEAST_CONTRAST = 0.2  # added to the local deviation, so that flat regions do no
 # The cut-off is all that 8 pixels can show: normalisation would leave nothing of such an image.
 LEAST_SIDE = 2 * CUT_OFF + 1
 ROUNDING = 1e-6  # a relative contrast that is none: it would be stretched to pure noise
-
-PIXELS_PER_TASK = 8 * 32 * 32  # its intermediate arrays stay in a core's cache
+TOO_SMALL = f"GIST takes away what varies less than {CUT_OFF} times over an image, and fewer pixels show nothing else"
 
 
 def gist(
@@ -67,23 +62,9 @@ def gist(
     >>> int(by_orientation.argmax())  # of the finest scale: the grey changes from column to column
     0
     """
-    array = _checked(images)
-    n, height, width = array.shape[:3]
-    threads = check_threads(n_threads)
-    bank = _bank(height, width)
-    result = np.empty((n, SIZE), np.float32)
-    step = max(1, PIXELS_PER_TASK // (height * width))
-
-    def describe(first: int) -> None:
-        part = slice(first, first + step)
-        result[part] = _describe(_normalised(_grey(array[part]), bank), bank)
-
-    with single_threaded_blas(), ThreadPoolExecutor(threads) as pool:
-        starts = range(0, n, step)
-        for first, _ in zip(starts, pool.map(describe, starts), strict=True):
-            if progress is not None:
-                progress(min(first + step, n), n)
-    return result
+    array = checked_images(images, LEAST_SIDE, TOO_SMALL)
+    bank = _bank(*array.shape[1:3])
+    return described(array, SIZE, lambda part: _describe(_normalised(_grey(part), bank), bank), n_threads, progress)
 
 
 # What depends on the size of the images alone -------------------------------------------------------------
@@ -220,31 +201,3 @@ def _describe(images: Floats, bank: _Bank) -> Floats:
     in_rows, in_columns = bank.averages
     blocks = in_rows @ (magnitude @ in_columns.T).reshape(height, -1)
     return blocks.reshape(BLOCKS, -1, n, BLOCKS).transpose(2, 1, 0, 3).reshape(n, SIZE)
-
-
-# What a person may get wrong ------------------------------------------------------------------------------
-
-
-def _checked(images: npt.ArrayLike) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.asanyarray(images)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"images must hold real numbers, got dtype {array.dtype}")
-    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):
-        raise ValueError(f"images must be of shape (n, rows, columns) or (n, rows, columns, 3), got {array.shape}")
-    height, width = array.shape[1:3]
-    if min(height, width) < LEAST_SIDE:
-        raise ValueError(
-            f"images must be at least {LEAST_SIDE} x {LEAST_SIDE} pixels, got {height} x {width}: GIST takes away what "
-            f"varies less than {CUT_OFF} times over an image, and fewer pixels show nothing else"
-        )
-    if array.dtype.kind == "f" and len(array):
-        pixels = tuple(range(1, array.ndim))
-        most = np.finfo(np.float32).max
-        low, high = array.min(axis=pixels), array.max(axis=pixels)  # NaN if one pixel is
-        refused = int(np.sum(~((low >= -most) & (high <= most))))
-        if refused:
-            raise ValueError(
-                f"images must hold finite numbers of at most {most:.1e} in size, got others in {refused:,} of "
-                f"{len(array):,} images"
-            )
-    return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import lzma
 import struct
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from ._files import Folder
 from ._registry import CIFAR10_BATCHES, CIFAR10_NAMES, DIGIT_NAMES, GARMENTS
@@ -28,23 +30,37 @@ class Dataset:
     name : str, the name it was loaded by
     X : ndarray of shape (n, D), one row per item
     y : ndarray of shape (n,), int64, or None, class of each row, an index into `class_names`
+        Where rows have several labels, a sparse array (n, L) of int8: 1 where row i has label `class_names` [j]. Both
+        are what ``fit`` and the measures of ``ilhash.evaluation`` take; a row without a label is unknown to them.
+    pairs : ndarray of shape (m, 2), int64, or None, rows i < j that are similar
     image_shape : tuple of int or None, what makes a row an image again: (rows, columns) or (channels, rows, columns)
     class_names : tuple of str or None, name of each class
-    words : tuple of str or None, word of each row
+    words : tuple of str or None, word or name of each row
+    texts : tuple of str or None, text of each row, of which its vector was made
     n_train : int or None, the first `n_train` rows are the published train part, the others the test part
     """
 
     name: str
     X: npt.NDArray[Any]
-    y: npt.NDArray[np.int64] | None = None
+    y: npt.NDArray[np.int64] | scipy.sparse.csr_array | None = None
+    pairs: npt.NDArray[np.int64] | None = None
     image_shape: tuple[int, ...] | None = None
     class_names: tuple[str, ...] | None = None
     words: tuple[str, ...] | None = None
+    texts: tuple[str, ...] | None = None
     n_train: int | None = None
 
     def __repr__(self) -> str:
-        labels = "unlabelled" if self.y is None else f"{len(self.class_names or ())} classes"
-        return f"Dataset({self.name!r}, X: {self.X.shape} {self.X.dtype}, {labels})"
+        return f"Dataset({self.name!r}, X: {self.X.shape} {self.X.dtype}, {self._supervision()})"
+
+    def _supervision(self) -> str:
+        if self.pairs is not None:
+            return f"{len(self.pairs)} pairs"
+        if self.y is None:
+            return "unlabelled"
+        if self.y.ndim == 2:
+            return f"{self.y.shape[1]} labels"
+        return f"{len(np.unique(self.y)) if self.class_names is None else len(self.class_names)} classes"
 
 
 def idx(data: bytes) -> npt.NDArray[np.uint8]:
@@ -126,6 +142,26 @@ def load_glove(name: str, folder: Folder) -> Dataset:
     text = lzma.decompress(folder.read("words_100k.txt.xz")).decode("utf-8")
     # Not splitlines: it also breaks at characters that occur inside words.
     return Dataset(name=name, X=vectors, words=tuple(text.removesuffix("\n").split("\n")))
+
+
+def load_debian_packages(name: str, folder: Folder, target: str) -> Dataset:
+    """Decode embeddings and descriptions, and what the target asks for."""
+    X = npy(folder.read("embeddings_int8.npy")) * npy(folder.read("embedding_scale.npy"))
+    lines = lzma.decompress(folder.read("packages.tsv.xz")).decode("utf-8").removesuffix("\n").split("\n")
+    words, texts = zip(*(line.split("\t") for line in lines), strict=True)
+    packages = partial(Dataset, name=name, X=X, words=words, texts=texts)
+    if target == "pairs":
+        return packages(pairs=npy(folder.read("dependencies.npy")).astype(np.int64))
+    if target == "source":
+        return packages(y=npy(folder.read("source.npy")).astype(np.int64))
+    names = json.loads(folder.read("names.json"))
+    if target == "section":
+        return packages(y=npy(folder.read("section.npy")).astype(np.int64), class_names=tuple(names["sections"]))
+    with np.load(io.BytesIO(folder.read("tags.npz")), allow_pickle=False) as tags:
+        own = tags["indices"].astype(np.int32)
+        y = scipy.sparse.csr_array((np.ones(len(own), np.int8), own, tags["indptr"]), (len(X), len(names["tags"])))
+    y.sort_indices()
+    return packages(y=y, class_names=tuple(names["tags"]))
 
 
 LOADERS: Mapping[str, Callable[[str, Folder], Dataset]] = {

