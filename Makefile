@@ -32,7 +32,7 @@ endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo test test-all lint lint-core test-core test-python test-wheel bench lock clean
+.PHONY: help demo test test-all lint lint-core test-core test-python test-wheel materials bench lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
@@ -40,12 +40,12 @@ help:
 	@echo "make test-all  the same with the slow tier"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
-	@echo "make lock      renew requirements-dev.lock"
+	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
+	@echo "make lock      renew requirements-dev.lock and requirements-build.lock after a change of dependencies"
 
 $(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	touch $@
 
@@ -121,11 +121,16 @@ test-python: $(READY)
 # What a user gets: the wheel, installed where nothing of ours is, running the demo.
 test-wheel: $(READY)
 	rm -rf build/wheel $(CLEAN_VENV)
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv $(CLEAN_VENV)
 	$(CLEAN_VENV)/bin/python -m pip install --quiet "$$(ls build/wheel/*.whl)[plots]"
 	cd build && clean-venv/bin/ilhash demo --output clean-demo
 	test -s build/clean-demo/digits.png
+
+# Everything that ilhash and its extras need at run time, in the versions that were tested.
+materials: $(READY)
+	mkdir -p build
+	$(BIN)/python tools/bill_of_materials.py --output build/ilhash.cdx.json
 
 bench: $(READY)
 	$(BIN)/python benchmarks/train.py
@@ -149,11 +154,13 @@ bench: $(READY)
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/million.py
 
-# One lock for all Python versions from 3.10 on: uv writes the markers, pip installs from it.
+# One lock for all Python versions from 3.10 on: uv writes the markers and the SHA-256 of every file of each version, pip
+# installs nothing else. Versions stay as they are where they still fit; `make lock UPGRADE=--upgrade` takes the newest.
+COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --no-header
+UPGRADE ?=
 lock: $(READY)
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-annotate --no-header \
-	  --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
+	$(COMPILE_LOCK) $(UPGRADE) --extra dev --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
+	$(COMPILE_LOCK) $(UPGRADE) --group build --output-file requirements-build.lock
 
 clean:
 	rm -rf build dist demo-output .mypy_cache .ruff_cache .pytest_cache
