@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "interruption.hpp"
 #include "random.hpp"
 
 namespace ilhash {
@@ -71,7 +72,10 @@ class Booster {
     for (uint32_t i = 0; i < x_.n_rows; ++i) total += z_[i];
     table_.bias = 2.0 * static_cast<double>(total) / x_.n_rows;
     std::fill_n(margins_, x_.n_rows, table_.bias);
-    for (uint32_t tree = 0; tree < options_.n_trees; ++tree) grow();
+    for (uint32_t tree = 0; tree < options_.n_trees; ++tree) {
+      check_interruption();
+      grow();
+    }
     return std::move(table_);
   }
 

@@ -1,14 +1,15 @@
 // Large arrays of plain numbers that are not zeroed, and whose memory is kept for the next bit.
 //
 // A bit's graph takes tens of megabytes and lives for some milliseconds. Fresh from the system each time, a fifth of
-// the z-step would be spent in page faults; so a thread keeps the blocks it gave up, in huge pages where the system has
-// them, since graphs are written in random order.
+// the z-step would be spent in page faults; so a thread keeps some of the blocks it gave up, 256 MiB at most, in huge
+// pages where the system has them, since graphs are written in random order.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
-#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -25,46 +26,58 @@ class BlockCache {
 
   static Block take(size_t bytes) {
     bytes = in_whole_pages(bytes);
-    if (bytes >= kSmallestKept)
-      for (Block& kept : mine().kept_)
-        if (kept.bytes >= bytes && kept.bytes <= 2 * bytes) {
-          const Block block = kept;
-          kept = mine().kept_.back();
-          mine().kept_.pop_back();
-          return block;
-        }
+    if (bytes >= kSmallestKept) {
+      BlockCache& cache = mine();
+      for (size_t i = 0; i < cache.n_; ++i)
+        if (cache.kept_[i].bytes >= bytes && cache.kept_[i].bytes <= 2 * bytes) return cache.remove(i);
+    }
     return allocate(bytes);
   }
 
-  static void give_back(Block block) {
+  // Never throws: buffers are given back by destructors.
+  static void give_back(Block block) noexcept {
+    if (block.bytes < kSmallestKept || block.bytes > kMostBytes) return release(block);
     BlockCache& cache = mine();
-    if (block.bytes < kSmallestKept || block.bytes > kLargestKept) return release(block);
-    if (cache.kept_.size() == kBlocks) {
-      release(cache.kept_.front());
-      cache.kept_.erase(cache.kept_.begin());
-    }
-    cache.kept_.push_back(block);
+    while (cache.n_ == kBlocks || cache.bytes_ + block.bytes > kMostBytes) release(cache.remove(0));
+    cache.kept_[cache.n_++] = block;
+    cache.bytes_ += block.bytes;
   }
 
+  // What the calling thread keeps.
+  static size_t bytes_kept() { return mine().bytes_; }
+
   ~BlockCache() {
-    for (const Block& block : kept_) release(block);
+    for (size_t i = 0; i < n_; ++i) release(kept_[i]);
+    n_ = 0;
+    bytes_ = 0;
   }
+
+  static constexpr size_t kMostBytes = size_t{256} << 20;  // that a thread keeps
 
  private:
   static constexpr size_t kHugePage = size_t{2} << 20;
   static constexpr size_t kSmallestKept = size_t{1} << 18;
-  static constexpr size_t kLargestKept = size_t{128} << 20;
   static constexpr size_t kBlocks = 8;
 
-  BlockCache() { kept_.reserve(kBlocks); }
+  BlockCache() = default;
 
   static BlockCache& mine() {
     static thread_local BlockCache cache;
     return cache;
   }
 
+  // The others keep their order: the first is the one that was kept for the longest time.
+  Block remove(size_t i) {
+    const Block block = kept_[i];
+    std::copy(kept_ + i + 1, kept_ + n_, kept_ + i);
+    --n_;
+    bytes_ -= block.bytes;
+    return block;
+  }
+
   static size_t in_whole_pages(size_t bytes) {
 #if defined(__linux__)
+    if (bytes >= SIZE_MAX - kHugePage) throw std::bad_alloc();
     if (bytes >= kSmallestKept) return (bytes + kHugePage - 1) / kHugePage * kHugePage;
 #endif
     return bytes;
@@ -86,14 +99,15 @@ class BlockCache {
 
   static void release(Block block) { std::free(block.data); }
 
-  std::vector<Block> kept_;
+  Block kept_[kBlocks];
+  size_t n_ = 0, bytes_ = 0;
 };
 
 template <class T>
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t n) : block_(BlockCache::take(n * sizeof(T))), size_(n) {}
+  explicit Buffer(size_t n) : block_(BlockCache::take(bytes_for(n))), size_(n) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
@@ -113,6 +127,10 @@ class Buffer {
   bool empty() const { return size_ == 0; }
 
  private:
+  static size_t bytes_for(size_t n) {
+    if (n > SIZE_MAX / sizeof(T)) throw std::bad_alloc();
+    return n * sizeof(T);
+  }
   void swap(Buffer& other) noexcept {
     std::swap(block_, other.block_);
     std::swap(size_, other.size_);

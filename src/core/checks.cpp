@@ -6,6 +6,15 @@
 
 namespace ilhash {
 
+namespace {
+
+template <class T>
+bool within(T value, T least, T most) {  // which no NaN is
+  return value >= least && value <= most;
+}
+
+}  // namespace
+
 void refuse(const char* message, const char* got, size_t n_bad, size_t n, size_t first) {
   throw std::invalid_argument(std::string(message) + ", got " + got + " in " + std::to_string(n_bad) + " of " +
                               std::to_string(n) + " places, the first at " + std::to_string(first));
@@ -97,7 +106,7 @@ uint32_t require_symmetric(Span<uint32_t> row_begin, Span<uint32_t> columns, Spa
 
 uint32_t check_couplings(Span<uint32_t> row_begin, Span<uint32_t> columns, Span<double> couplings) {
   require_each(
-      couplings, [](double w) { return !(std::abs(w) >= 1e-280 && std::abs(w) <= 1e280); },
+      couplings, [](double w) { return !within(std::abs(w), 1e-280, 1e280); },
       "couplings must lie between 1e-280 and 1e280 in size", "others");
   return require_symmetric(row_begin, columns, couplings);
 }
@@ -115,7 +124,8 @@ void check_bits(Span<int8_t> z, size_t n_points, const char* length, const char*
 void check_field(Span<double> field, size_t n_points) {
   require(field.size == n_points, "field must have one value per point");
   require_each(
-      field, [](double u) { return !(std::abs(u) <= 1e280); }, "field must be finite, at most 1e280 in size", "others");
+      field, [](double u) { return !within(u, -1e280, 1e280); }, "field must be finite, at most 1e280 in size",
+      "others");
 }
 
 // ------------------------------------------------------------------------------------------ codes
@@ -154,28 +164,28 @@ void require_no_padding(TileArray tiles, size_t n_bits) {
   if (n_bad) refuse("codes must have zeros behind their last bit", "others", n_bad, tiles.n_tiles, first);
 }
 
-Span<PivotRange> blocks_of(const SegmentArrays& segment) {
+Span<PivotRange> blocks_of(Grid<uint16_t> ranges) {
   static_assert(sizeof(PivotRange) == 3 * sizeof(uint16_t) && alignof(PivotRange) == alignof(uint16_t));
-  return {reinterpret_cast<const PivotRange*>(segment.ranges->data), segment.ranges->n_rows};
+  return {reinterpret_cast<const PivotRange*>(ranges.data), ranges.n_rows};
 }
 
 PivotRanges ranges_of(const SegmentArrays& segment) {
   require(segment.pivots.has_value() == segment.ranges.has_value(), "pivots and ranges go together");
-  if (!segment.pivots) return {};
-  require(segment.pivots->n_columns == segment.tiles.m, "pivots must have the width of the codes");
-  require(segment.ranges->n_columns == 3 && segment.ranges->n_rows == blocks_for(segment.n_codes),
+  if (!segment.pivots || !segment.ranges) return {};
+  const Grid<uint8_t> pivots = *segment.pivots;
+  const Grid<uint16_t> ranges = *segment.ranges;
+  require(pivots.n_columns == segment.tiles.m, "pivots must have the width of the codes");
+  require(ranges.n_columns == 3 && ranges.n_rows == blocks_for(segment.n_codes),
           "there must be one range of three numbers per 256 codes");
-  const Span<PivotRange> blocks = blocks_of(segment);
-  const size_t n_pivots = segment.pivots->n_rows;
+  const Span<PivotRange> blocks = blocks_of(ranges);
   bool inside = true;
-  for (const PivotRange& block : blocks) inside &= block.pivot < n_pivots;
+  for (const PivotRange& block : blocks) inside &= block.pivot < pivots.n_rows;
   require(inside, "ranges must name pivots that there are");
-  return {segment.pivots->data, n_pivots, blocks.data};
+  return {pivots.data, pivots.n_rows, blocks.data};
 }
 
 // Each of 0 .. n - 1 once, and ascending within each posting list.
-void require_lists(const SegmentArrays& segment) {
-  const Span<uint32_t> rows = *segment.rows;
+void require_lists(const SegmentArrays& segment, Span<uint32_t> rows) {
   require_below(rows, rows.size, "rows must be smaller than their number");
   std::vector<bool> taken(rows.size, false);
   for (const uint32_t row : rows) {
@@ -225,11 +235,11 @@ void check_segment(const SegmentArrays& segment) {
     for (size_t c = 0; c < segment.n_codes; ++c) ascend &= offsets[c] < offsets[c + 1];
     require(ascend, "offsets must begin at 0 and ascend");
   }
-  if (segment.rows) require_lists(segment);
-  if (!segment.pivots) return;
+  if (segment.rows) require_lists(segment, *segment.rows);
+  if (!segment.pivots || !segment.ranges) return;
   require_no_padding(*segment.pivots, segment.n_bits, "pivots must have zeros behind their last bit");
   require_each(
-      blocks_of(segment),
+      blocks_of(*segment.ranges),
       [&](const PivotRange& range) { return range.nearest > range.farthest || range.farthest > segment.n_bits; },
       "ranges must hold distances that ascend and are at most the number of bits", "others");
 }
@@ -267,7 +277,7 @@ void check_weights(const CodeBase& base, Grid<uint8_t> queries, Grid<float> weig
   check_queries(base, queries);
   require(weights.n_rows == queries.n_rows && weights.n_columns == base.n_bits, "one weight per bit of each query");
   require_each(
-      weights.flat(), [](float w) { return !(w >= 0 && w <= 1e30f); }, "weights must lie between 0 and 1e30", "others");
+      weights.flat(), [](float w) { return !within(w, 0.0f, 1e30f); }, "weights must lie between 0 and 1e30", "others");
 }
 
 // ------------------------------------------------------------------------------------------ precision, bit by bit

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "interruption.hpp"
 #include "scan.hpp"
 
 namespace ilhash {
@@ -53,17 +55,20 @@ inline size_t sensible_threads(size_t asked) {
   return std::clamp<size_t>(asked, 1, most);
 }
 
-// Calls work(i) for i in 0 .. n-1 on several threads; the first exception is passed on. Where the system refuses a
-// thread, those that there are do the work.
+// Calls work(i) for i in 0 .. n-1 on several threads, this one among them; the first exception ends the work and is
+// passed on. Where the system refuses a thread, or the memory for one, those that there are do the work.
 template <class Thread = std::thread, class Work>
 void in_parallel(size_t n, size_t n_threads, const Work& work) {
   n_threads = std::min(n_threads, n);
   std::atomic<size_t> next{0};
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
-  const auto run = [&] {
+  const auto run = [&](bool called) {
     try {
-      for (size_t i; (i = next.fetch_add(1)) < n && !failed;) work(i);
+      for (size_t i; (i = next.fetch_add(1)) < n && !failed;) {
+        if (called) check_interruption();
+        work(i);
+      }
     } catch (...) {
       if (!failed.exchange(true)) failure = std::current_exception();
     }
@@ -71,10 +76,11 @@ void in_parallel(size_t n, size_t n_threads, const Work& work) {
   std::vector<Thread> others;
   others.reserve(n_threads);
   try {
-    for (size_t t = 1; t < n_threads; ++t) others.emplace_back(run);
+    for (size_t t = 1; t < n_threads; ++t) others.emplace_back([&run] { run(false); });
   } catch (const std::system_error&) {  // leaving here would end the process: threads are under way
+  } catch (const std::bad_alloc&) {
   }
-  run();
+  run(true);
   for (Thread& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);
 }

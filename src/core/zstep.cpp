@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "interruption.hpp"
 #include "mincut.hpp"
 #include "random.hpp"
 
@@ -143,6 +144,7 @@ class Alternation {
     std::iota(order.begin(), order.end(), 0);
     Random random(options_.seed);
     while (!result.converged && result.energies.size() <= options_.max_sweeps) {
+      check_interruption();
       if (options_.shuffle_blocks)
         for (uint32_t k = blocks_.count(); k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
       bool changed = false;

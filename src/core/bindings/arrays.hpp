@@ -11,6 +11,7 @@
 
 #include "../checks.hpp"
 #include "../vector.hpp"
+#include "gil.hpp"
 
 namespace ilhash::bindings {
 
@@ -82,7 +83,7 @@ class Guarded {
 
   template <class Work>
   auto use(const Work& work) {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     const std::lock_guard<std::mutex> lock(mutex_);
     return work(value_);
   }

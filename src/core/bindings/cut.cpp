@@ -20,7 +20,7 @@ using Cuts = nb::ndarray<int32_t, nb::c_contig, nb::device::cpu>;
 using GuardedCounts = Guarded<CutCounts>;
 
 std::unique_ptr<GuardedCounts> make_cut_counts(Table<uint8_t> relevant, size_t k) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   return std::make_unique<GuardedCounts>(CutCounts(relevant.data(), relevant.shape(0), relevant.shape(1), k));
 }
 

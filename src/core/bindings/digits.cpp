@@ -26,7 +26,7 @@ auto digit_sources(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
   check_sources(n, count);
   std::vector<int64_t> out(count);
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(source_of(n, seed, start + i));
   }
   return to_numpy(std::move(out));
@@ -38,7 +38,7 @@ void digit_images(Table<uint8_t> sources, const Limits& limits, uint64_t seed, u
   const auto pixels = static_cast<size_t>(deformation.side) * static_cast<size_t>(deformation.side);
   require(sources.shape(0) > 0, "there must be at least one source");
   require(sources.shape(1) == pixels && out.shape(1) == pixels, "rows must be images of side x side pixels");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   Deformer deformer(deformation);
   for (size_t i = 0; i < out.shape(0); ++i) {
     const uint64_t source = source_of(sources.shape(0), seed, start + i);
@@ -51,7 +51,7 @@ void digit_fields(const Limits& limits, uint64_t seed, uint64_t start,
   const Deformation deformation = deformation_of(limits);
   const auto pixels = static_cast<size_t>(deformation.side) * static_cast<size_t>(deformation.side);
   require(out.shape(1) == 2 && out.shape(2) == pixels, "out must hold two values per pixel of each image");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   Deformer deformer(deformation);
   for (size_t i = 0; i < out.shape(0); ++i) {
     int32_t* const field = out.data() + 2 * i * pixels;

@@ -14,7 +14,7 @@ auto permuted(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
   check_permuted(n, start, count);
   std::vector<int64_t> out(count);
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     const Permutation permutation(n, seed);
     for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<int64_t>(permutation(start + i));
   }
@@ -26,7 +26,7 @@ auto permuted(uint64_t n, uint64_t seed, uint64_t start, uint64_t count) {
 auto neighbourhood_order(Vector<int64_t> row_begin, Vector<int32_t> columns, uint64_t seed, uint64_t count) {
   std::vector<int64_t> out;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     const uint64_t n = check_neighbourhoods(span(row_begin), span(columns));
     const Permutation permutation(n, seed);
     std::vector<bool> taken(n, false);

@@ -16,27 +16,27 @@ namespace {
 
 SignedGraph from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
                          uint64_t seed) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_classes(class_sizes);
   return graph_from_classes(class_sizes, similar, dissimilar, seed);
 }
 
 SignedGraph from_label_sets(Vector<uint32_t> row_begin, Vector<uint32_t> labels, uint32_t n_labels, uint32_t similar,
                             uint32_t dissimilar, uint64_t seed) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   const uint32_t n = check_label_sets(span(row_begin), span(labels), n_labels);
   return graph_from_label_sets(row_begin.data(), labels.data(), n, n_labels, similar, dissimilar, seed);
 }
 
 SignedGraph from_neighbours(Table<uint32_t> neighbours, uint32_t dissimilar, uint64_t seed) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_neighbours(grid(neighbours));
   const auto n = static_cast<uint32_t>(neighbours.shape(0)), k = static_cast<uint32_t>(neighbours.shape(1));
   return graph_from_neighbours(neighbours.data(), n, k, dissimilar, seed);
 }
 
 SignedGraph from_couplings(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<double> couplings) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   const uint32_t n = check_couplings(span(row_begin), span(columns), span(couplings));
   return graph_from_couplings(row_begin.data(), columns.data(), couplings.data(), n);
 }
@@ -70,7 +70,7 @@ auto graph_triplets(const SignedGraph& graph) {
   std::vector<uint32_t> sources, targets;
   std::vector<double> couplings;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     for_each_arc(graph, [&](uint32_t source, uint32_t target, double coupling) {
       sources.push_back(source);
       targets.push_back(target);
@@ -91,7 +91,7 @@ auto graph_degrees(const SignedGraph& signed_graph) {
 
 double graph_energy(const SignedGraph& graph, Vector<int8_t> z) {
   check_bits(span(z), graph.n(), "z must have one value per point", "z must hold -1 and +1 only");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   double energy = 0;
   for_each_arc(graph,
                [&](uint32_t source, uint32_t target, double coupling) { energy -= coupling * z(source) * z(target); });
@@ -107,7 +107,7 @@ double mean_pull(const SignedGraph& graph) {
 auto grown_blocks(const SignedGraph& graph) {
   std::vector<uint32_t> block;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     block = grow_blocks(graph);
   }
   return to_numpy(std::move(block));

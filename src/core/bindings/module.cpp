@@ -9,12 +9,18 @@
 //   digits.cpp    digits.*: elastic deformations of small images
 //   trees.cpp     trees.*: margins of decision trees; boosting.*: gradient boosted trees on binned features
 //
-// Inputs are never written; the GIL is released around all work. What the core takes for granted is checked here
+// Inputs are never written; the GIL is released around all work (gil.hpp). What the core takes for granted is checked
+// here
 // (../checks.hpp).
 #include "module.hpp"
 
+#include "gil.hpp"
+
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of ilhash: signed graphs, alternating min-cut, vector kernels.";
+  // Modules are imported by the main thread as a rule; where they are not, signals wait until the core is done.
+  ilhash::bindings::listen_to_signals();
+  nanobind::module_::import_("atexit").attr("register")(nanobind::cpp_function(&ilhash::bindings::leave));
   ilhash::bindings::bind_drawing(m);
   ilhash::bindings::bind_graph(m);
   ilhash::bindings::bind_zstep(m);

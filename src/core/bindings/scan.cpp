@@ -26,7 +26,7 @@ nb::tuple group(Codes codes) {
   check_codes(grid(codes));
   Groups groups;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     groups = group_codes(codes.data(), codes.shape(0), codes.shape(1));
   }
   return nb::make_tuple(to_numpy(std::move(groups.representative)), to_numpy(std::move(groups.offsets)),
@@ -34,21 +34,21 @@ nb::tuple group(Codes codes) {
 }
 
 void to_tiles(Codes codes, List rows, nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> tiles) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_to_tiles(grid(codes), maybe_span(rows), {tiles.data(), tiles.shape(0), tiles.shape(1), tiles.shape(2)});
   const size_t n = rows ? rows->shape(0) : codes.shape(0);
   fill_tiles(codes.data(), rows ? rows->data() : nullptr, n, codes.shape(1), tiles.data());
 }
 
 void from_tiles(Tiles tiles, Vector<uint32_t> codes, WritableTable<uint8_t> out) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_from_tiles(tile_array(tiles), span(codes), out.shape(0), out.shape(1));
   read_tiles(tiles.data(), codes.data(), codes.shape(0), tiles.shape(1), out.data());
 }
 
 void check_arrays(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List rows, std::optional<Codes> pivots,
                   std::optional<RangeTable> ranges) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_segment({tile_array(tiles), n_codes, n_bits, maybe_span(offsets), maybe_span(rows), maybe_grid(pivots),
                  maybe_grid(ranges)});
 }
@@ -56,7 +56,7 @@ void check_arrays(Tiles tiles, size_t n_codes, size_t n_bits, List offsets, List
 nb::tuple codes_by_pivots(Codes codes, Vector<uint32_t> rows, size_t n_bits) {
   PivotOrder found;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     check_codes_to_order(grid(codes), span(rows), n_bits);
     found = order_by_pivots(codes.data(), rows.data(), rows.shape(0), codes.shape(1), n_bits);
   }
@@ -74,7 +74,7 @@ nb::tuple as_lists(Answers answers) {
   std::vector<int64_t> begins(answers.size() + 1, 0), rows;
   std::decay_t<decltype(answers[0].distances)> distances;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     for (size_t q = 0; q < answers.size(); ++q)
       begins[q + 1] = begins[q] + static_cast<int64_t>(answers[q].rows.size());
     distances.reserve(static_cast<size_t>(begins.back()));
@@ -98,7 +98,7 @@ nb::tuple nearest_items(Tiles tiles, size_t n_codes, size_t n_bits, List offsets
   require(max_distance >= 0, "max_distance must not be negative");
   std::vector<Matches> answers;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     answers = nearest(base, queries.data(), queries.shape(0), k, max_distance, n_threads);
   }
   return as_lists(std::move(answers));
@@ -110,7 +110,7 @@ nb::tuple nearest_weighted_items(Tiles tiles, size_t n_codes, size_t n_bits, Lis
       base_of({tile_array(tiles), n_codes, n_bits, maybe_span(offsets), maybe_span(rows), {}, {}}, ordered);
   std::vector<WeightedMatches> answers;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     check_weights(base, grid(queries), grid(weights));
     answers = nearest_weighted(base, queries.data(), weights.data(), queries.shape(0), k, n_threads);
   }
@@ -125,7 +125,7 @@ void histograms(Tiles tiles, size_t n_codes, size_t n_bits, Codes queries, Vecto
   require(begin.shape(0) == n && end.shape(0) == n, "begin and end must have one entry per query");
   require(counts.shape(0) == n && counts.shape(1) == n_bits + 1 && hits.shape(0) == n && hits.shape(1) == n_bits + 1,
           "counts and hits must have the shape (queries, bits + 1)");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   distance_histograms(base, queries.data(), n, begin.data(), end.data(), n_threads, counts.data(), hits.data());
 }
 

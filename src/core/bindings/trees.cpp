@@ -27,7 +27,7 @@ TreeTable as_table(const Vector<int32_t>& feature, const Vector<double>& thresho
 
 void check_table(Vector<int32_t> feature, Vector<double> threshold, Vector<int32_t> left, Vector<int32_t> right,
                  Vector<double> value, Vector<int32_t> roots, uint64_t n_features, uint64_t max_depth) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   check_trees(as_table(feature, threshold, left, right, value, roots, 0.0), n_features, max_depth);
 }
 
@@ -36,7 +36,7 @@ void margins_of_trees(Vector<int32_t> feature, Vector<double> threshold, Vector<
                       WritableVector<float> out) {
   const Rows<const float> rows = as_rows<const float>(x);
   require(out.shape(0) == rows.n_rows, "out must have one value per row");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   const TreeTable table = as_table(feature, threshold, left, right, value, roots, bias);
   require(rows.n_columns > 0, "rows must have features");
   require_no_fault(fault_of(table, rows.n_columns));
@@ -49,7 +49,7 @@ nb::tuple boosted_trees(Table<uint8_t> bins, Vector<uint32_t> edge_begin, Vector
   std::vector<double> margins(bins.shape(1));
   TreeTable table;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     const BoostingOptions options{n_trees, depth, n_tried, rate, penalty, seed};
     const BinnedFeatures x = check_boosting(grid(bins), span(edge_begin), span(edges), span(z), options);
     table = boost(x, z.data(), options, margins.data());

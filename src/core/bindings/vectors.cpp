@@ -26,7 +26,7 @@ auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> co
   std::vector<double> sum(to.n_columns, 0.0), squares(to.n_columns, 0.0);
   std::vector<float> scratch(2 * to.n_columns);
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     require_below(span(rows), from.n_rows, "drawn rows must be rows of the matrix");
     if (columns) require_below(span(*columns), from.n_columns, "features must be columns of the matrix");
     (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to,
@@ -38,7 +38,7 @@ auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> co
 void rescale(WritableMatrix<float> x, Vector<float> shift, Vector<float> factor) {
   const Rows<float> rows = as_rows<float>(x);
   require(shift.shape(0) == rows.n_columns && factor.shape(0) == rows.n_columns, "one shift and factor per column");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   vector_kernels().rescale(rows, shift.data(), factor.data());
 }
 
@@ -46,7 +46,7 @@ double hinge(Vector<float> f, Vector<float> y, WritableVector<float> slack, Writ
              WritableVector<uint8_t> active) {
   const size_t n = f.shape(0);
   require(y.shape(0) == n && slack.shape(0) == n && pull.shape(0) == n && active.shape(0) == n, "lengths differ");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   return vector_kernels().hinge(f.data(), y.data(), n, slack.data(), pull.data(), active.data());
 }
 
@@ -55,7 +55,7 @@ nb::tuple hinge_slope(Vector<float> slack, Vector<float> y, Vector<float> direct
   require(y.shape(0) == n && direction.shape(0) == n, "lengths differ");
   double slope = 0, curvature = 0;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     vector_kernels().hinge_slope(slack.data(), y.data(), direction.data(), n, t, &slope, &curvature);
   }
   return nb::make_tuple(slope, curvature);
@@ -66,7 +66,7 @@ void gram_times(Matrix<float> x, Vector<float> v, Vector<float> weight, Writable
   const Rows<const float> rows = as_rows<const float>(x);
   require(v.shape(0) == rows.n_columns && image.shape(0) == rows.n_columns, "v and image: one value per column of x");
   require(weight.shape(0) == rows.n_rows && product.shape(0) == rows.n_rows, "weight and product: one value per row");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   vector_kernels().gram_times(rows, v.data(), weight.data(), product.data(), image.data());
 }
 
@@ -77,7 +77,7 @@ void project_subsets(Matrix<float> x, Table<float> weights, Table<int32_t> colum
   const size_t n_bits = weights.shape(0), d = weights.shape(1);
   require(columns.shape(0) == n_bits && columns.shape(1) == d && bias.shape(0) == n_bits, "shapes differ");
   require(to.n_rows == from.n_rows && to.n_columns == n_bits, "out must have one row per row of x, one column per bit");
-  nb::gil_scoped_release release;
+  const GilReleased released;
   require_below(grid(columns).flat(), from.n_columns, "features must be columns of the matrix");
   std::vector<float> tile(from.n_columns * kProjectTile, 0.0f);
   vector_kernels().project_subsets(from, weights.data(), columns.data(), bias.data(), n_bits, d, tile.data(), to);

@@ -33,7 +33,7 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
   std::vector<int8_t> z = to_vector(start);
   ZStepResult result;
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     check_start(start, graph.n());
     if (field) check_field(span(*field), graph.n());
     ZStepOptions options;
@@ -49,7 +49,7 @@ nb::tuple minimise(const SignedGraph& graph, Vector<int8_t> start, uint64_t seed
 using GuardedLoss = Guarded<PairLoss>;
 
 std::unique_ptr<GuardedLoss> pair_loss_of(Vector<uint32_t> row_begin, Vector<uint32_t> columns, Vector<int8_t> signs) {
-  nb::gil_scoped_release release;
+  const GilReleased released;
   const uint32_t n = check_signed_pairs(span(row_begin), span(columns), span(signs));
   return std::make_unique<GuardedLoss>(PairLoss(graph_from_signs(row_begin.data(), columns.data(), signs.data(), n)));
 }

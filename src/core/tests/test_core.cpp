@@ -390,6 +390,16 @@ void test_random() {
 
 // ------------------------------------------------------------------------------------------ memory
 
+template <class Work>
+bool throws_bad_alloc(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  return false;
+}
+
 void test_block_cache() {
   // Many sizes around the limits of what is kept, several alive at once: no two may share memory.
   Random random(1);
@@ -434,6 +444,17 @@ void test_block_cache() {
   std::thread another([&] { Buffer<int> taken(std::move(elsewhere)); });
   another.join();
   CHECK(elsewhere.size() == 0);
+
+  // A thread keeps some of what it gives up, never more than its share.
+  for (const size_t each : {30, 100, 200, 300}) {
+    std::vector<Buffer<uint8_t>> many(1 + 300 / each);
+    for (auto& buffer : many) buffer = Buffer<uint8_t>(each * mib);
+    many.clear();
+    CHECK(BlockCache::bytes_kept() <= BlockCache::kMostBytes);
+    CHECK(each > 200 || BlockCache::bytes_kept() >= each * mib);
+  }
+  CHECK(throws_bad_alloc([] { Buffer<double> none(SIZE_MAX / 4); }));
+  CHECK(throws_bad_alloc([] { Buffer<uint8_t> none(SIZE_MAX - 5); }));
 }
 
 // ------------------------------------------------------------------------------------------ vectors

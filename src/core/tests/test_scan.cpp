@@ -4,11 +4,13 @@
 // Arrays have exactly the size they must have, so that a read behind the end is noticed.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "interruption.hpp"
 #include "random.hpp"
 #include "scan.hpp"
 #include "scan_queries.hpp"
@@ -513,13 +516,15 @@ void test_damaged_offsets() {
 
 // ------------------------------------------------------------------------------------------ threads
 
-// A thread that the system refuses after the second.
+// A thread that the system refuses after the second, or the memory for it.
 struct RareThread {
   static int left;
+  static bool memory;
   template <class Run>
   explicit RareThread(const Run& run) : thread(begin(run)) {}
   template <class Run>
   static std::thread begin(const Run& run) {
+    if (left == 0 && !memory) throw std::bad_alloc();
     if (left-- == 0) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
     return std::thread(run);
   }
@@ -527,6 +532,7 @@ struct RareThread {
   std::thread thread;
 };
 int RareThread::left = 0;
+bool RareThread::memory = true;
 
 void test_threads() {
   for (const size_t n : {0, 1, 2, 50}) {
@@ -535,8 +541,9 @@ void test_threads() {
       in_parallel(n, n_threads, [&](size_t i) { ++done[i]; });
       CHECK(std::all_of(done.begin(), done.end(), [](int times) { return times == 1; }));
     }
-    for (const int granted : {0, 2}) {
-      RareThread::left = granted;
+    for (const int granted : {0, 2, 10, 12}) {
+      RareThread::left = granted % 10;
+      RareThread::memory = granted >= 10;
       std::vector<std::atomic<int>> done(n);
       in_parallel<RareThread>(n, 5, [&](size_t i) { ++done[i]; });
       CHECK(std::all_of(done.begin(), done.end(), [](int times) { return times == 1; }));
@@ -552,6 +559,38 @@ void test_threads() {
       heard = error.what();
     }
     CHECK(heard == "from a thread");
+    size_t starved = 0;
+    try {
+      in_parallel(20, n_threads, [](size_t) { throw std::bad_alloc(); });
+    } catch (const std::bad_alloc&) {
+      ++starved;
+    }
+    CHECK(starved == 1);
+  }
+}
+
+// Whoever called is asked between two pieces of work, no other thread is, and what it throws ends the work.
+struct Stop {};
+std::thread::id asked_in;
+void test_interruption() {
+  for (const size_t n_threads : {1, 3}) {
+    std::atomic<size_t> done{0};
+    bool stopped = false;
+    interruption_check = [] {
+      asked_in = std::this_thread::get_id();
+      throw Stop{};
+    };
+    try {
+      in_parallel(1000, n_threads, [&](size_t) {
+        ++done;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+    } catch (const Stop&) {
+      stopped = true;
+    }
+    interruption_check = nullptr;
+    CHECK(stopped && done < 1000);
+    CHECK(asked_in == std::this_thread::get_id());
   }
 }
 
@@ -667,6 +706,7 @@ int main() {
   test_dirty_padding();
   test_damaged_offsets();
   test_threads();
+  test_interruption();
   test_shared_base();
   test_senseless_numbers_of_threads();
   return testing::all_passed("scan");

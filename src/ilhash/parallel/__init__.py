@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any
 
 from ilhash.parallel import _local
@@ -45,10 +46,11 @@ def run(
 
         finished = _dask.finished(task, items, name, client)
     try:
-        for item, result in finished:
-            results[item] = result
-            if done is not None:
-                done(item, result)
+        with closing(finished):  # at once, also when `done` fails: workers must not go on behind our back
+            for item, result in finished:
+                results[item] = result
+                if done is not None:
+                    done(item, result)
     except TaskFailed as failure:
         raise failure.as_raised(name) from failure.trace()
     return [results[item] for item in items]

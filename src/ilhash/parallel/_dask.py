@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -59,7 +59,7 @@ def _distributed() -> Any:
 
 def finished(
     task: Callable[[Item], Result], items: list[Item], name: str, client: Any
-) -> Iterator[tuple[Item, Result]]:
+) -> Generator[tuple[Item, Result]]:
     """Give items and results as they finish."""
     _check(client)
     left = dict.fromkeys(items)

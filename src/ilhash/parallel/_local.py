@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, Generic
 
 import joblib
 
@@ -12,16 +14,51 @@ from ilhash.parallel._task import Item, Result, TaskFailed, attempt
 
 def finished(
     task: Callable[[Item], Result], items: list[Item], n_jobs: int | None, prefer: str
-) -> Iterator[tuple[Item, Result]]:
+) -> Generator[tuple[Item, Result]]:
     """Give items and results as they finish."""
+    calls = _Calls(task)
     with single_threaded_blas():
         # One bit at a time: a bit is long enough to be sent alone, and batches would leave workers idle at the end.
         parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, batch_size=1, return_as="generator_unordered")
-        yield from parallel(joblib.delayed(_call)(task, item) for item in items)
+        try:
+            yield from parallel(joblib.delayed(calls)(item) for item in items)
+        finally:
+            calls.end()
 
 
-def _call(task: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
-    result = attempt(task, item)
-    if isinstance(result, TaskFailed):
-        raise result  # which makes joblib end the others
-    return item, result
+class _Calls(Generic[Item, Result]):
+    """Calls a task, and knows how many calls threads of this process are at.
+
+    joblib leaves its threads to themselves when a run ends early, by an error or by Ctrl-C. They would go on with what
+    nobody waits for, and be torn down in the middle of it when Python exits.
+    """
+
+    def __init__(self, task: Callable[[Item], Result]) -> None:
+        self._task = task
+        self._change = threading.Condition()
+        self._under_way, self._over = 0, False
+
+    def __reduce__(self) -> Any:
+        return _Calls, (self._task,)  # worker processes are joblib's to end
+
+    def __call__(self, item: Item) -> tuple[Item, Result]:
+        with self._change:
+            if self._over:
+                raise TaskFailed(item, "RuntimeError", "the run is over", "")
+            self._under_way += 1
+        try:
+            result = attempt(self._task, item)
+        finally:
+            with self._change:
+                self._under_way -= 1
+                self._change.notify_all()
+        if isinstance(result, TaskFailed):
+            raise result  # which makes joblib end the others
+        return item, result
+
+    def end(self) -> None:
+        """Begin no other call, and wait for those that are under way; Ctrl-C ends the waiting."""
+        with self._change:
+            self._over = True
+            while self._under_way:
+                self._change.wait(0.1)  # on Windows, Ctrl-C comes through between two waits only
