@@ -163,8 +163,8 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Train all bits.
 
         Affinity, pairs, client and checkpoint are for ILH; other methods, whose bits are learnt in one piece from
-        labels or vectors alone, refuse them. A mix takes affinity and pairs where all its families are ILH, client and
-        checkpoint where one is.
+        labels or vectors alone, refuse them. A mix takes them where one of its families is ILH, and affinity and pairs
+        only where none of the others must have labels: ITQ beside ILH looks at vectors alone, CCAITQ cannot.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ def test_an_ensemble(tmp_path, digits, ilhash_command):
     assert "2 disjoint sets, then a fresh permutation" in out
     assert "{'n_bits': 12, 'n_dissimilar': 20, 'n_similar': 20}" in out
     assert "training accuracy" in out
+    assert '898 points per bit (n_train="auto"), 2 disjoint' in out
 
 
 def test_another_method(tmp_path, digits, ilhash_command):
@@ -18,6 +19,9 @@ def test_another_method(tmp_path, digits, ilhash_command):
     out = ilhash_command("info", tmp_path / "m").out
     assert "ITQ 12 bits, 64 features, functions: linear" in out
     assert "parameters other than default: {'max_iter': 5, 'n_bits': 12}" in out
+    assert '1,797 of 1,797 points (n_train="auto": up to 50,000), the same for all bits' in out
+    ITQ(12, n_train=500).fit(digits[0]).save(tmp_path / "fewer")
+    assert "500 of 1,797 points, the same for all bits" in ilhash_command("info", tmp_path / "fewer").out
 
 
 def test_a_mix(tmp_path, digits, ilhash_command):

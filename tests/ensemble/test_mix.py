@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -12,9 +13,14 @@ from tests.methods.contract import MethodContract
 
 import ilhash
 from ilhash import ILH, HammingIndex, Mix, codes
+from ilhash.affinity import affinity_from_pairs
 from ilhash.methods import CCAITQ, ITQ, LSH, TPCA
 
 SMALL = {"n_similar": 10, "n_dissimilar": 10}
+
+
+def _pairs_of(y):
+    return np.array([(i, j, 1.0 if y[i] == y[j] else -1.0) for i in range(0, 300, 2) for j in range(i + 1, i + 60)])
 
 
 def half_and_half(n_bits, **common):
@@ -97,22 +103,38 @@ class TestMix(MethodContract):
         with pytest.raises(ValueError, match="parameters of Mix must be models or begin with ilh, itq, got 'n_bits'"):
             fresh.set_params(n_bits=3)
 
-    @pytest.mark.parametrize("name", ["affinity", "pairs"])
+    @pytest.mark.parametrize("name", ["affinity", "pairs", "client", "checkpoint"])
     def test_what_it_cannot_use_is_refused(self, data, tmp_path, name):
-        with pytest.raises(ValueError, match=f"{name} must be None for a mix unless all of its families are ILH, got"):
-            self.make().fit(data[0], **{name: tmp_path})
-
-    @pytest.mark.parametrize("name", ["client", "checkpoint"])
-    def test_what_none_of_its_families_can_use_is_refused(self, data, tmp_path, name):
-        with pytest.raises(ValueError, match=f"{name} must be None for a mix unless any of its .* got ITQ, LSH"):
+        """What no family can use."""
+        with pytest.raises(ValueError, match=f"{name} must be None for a mix unless one of its .* got ITQ, LSH"):
             Mix([ITQ(n_bits=3), LSH(n_bits=3)]).fit(*data, **{name: tmp_path / "c"})
         assert not (tmp_path / "c").exists()
 
+    @pytest.mark.parametrize("name", ["affinity", "pairs"])
+    def test_other_supervision_is_answered_by_what_it_takes(self, data, name):
+        """A family that must have labels has none; before any bit is trained."""
+        given = {"pairs": np.array([[0, 1, 1], [0, 2, -1]]), "affinity": scipy.sparse.eye_array(600)}
+        mix, moved = Mix([ILH(n_bits=3), CCAITQ(n_bits=3), ITQ(n_bits=3)]), []
+        reason = f"CCAITQ learns from labels alone; ILH takes {name}, and methods that need no supervision, such as ITQ"
+        with pytest.raises(ValueError, match=f"^{name} must be None for a mix with CCAITQ, got .*: {reason}"):
+            mix.fit(data[0], **{name: given[name]}, progress=lambda *at: moved.append(at))
+        assert moved == []
+
+    def test_pairs_and_graphs_reach_ilh_and_leave_the_others_alone(self, data):
+        X, y = data
+        pairs = _pairs_of(y)
+        graph = affinity_from_pairs(pairs, len(X)).matrix
+        for known in ({"pairs": pairs}, {"affinity": graph}):
+            mix = Mix([ILH(n_bits=4, **SMALL), ITQ(n_bits=5), LSH(n_bits=2)]).fit(X, **known)
+            alone = [ILH(n_bits=4, **SMALL).fit(X, **known), ITQ(n_bits=5).fit(X), LSH(n_bits=2).fit(X)]
+            for family, wanted in zip(mix.families_, alone, strict=True):
+                assert np.array_equal(family.transform(X), wanted.transform(X))
+            assert np.array_equal(mix.training_rows(3, X, **known), alone[0].training_rows(3, X, **known))
+            assert np.array_equal(mix.training_rows(5, X, **known), alone[1].training_rows(1))
+
     def test_graphs_and_pairs_reach_families_that_can_all_use_them(self, data):
         X, y = data
-        pairs = np.array(
-            [(i, j, 1.0 if y[i] == y[j] else -1.0) for i in range(0, 300, 2) for j in range(i + 1, i + 60)]
-        )
+        pairs = _pairs_of(y)
         mix = Mix([ILH(n_bits=2, **SMALL), ILH(n_bits=2, random_state=1, **SMALL)]).fit(X, pairs=pairs)
         alone = ILH(n_bits=2, random_state=1, **SMALL).fit(X, pairs=pairs)
         assert np.array_equal(mix.families_[1].transform(X), alone.transform(X))

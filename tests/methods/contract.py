@@ -253,6 +253,11 @@ class MethodContract:
             self.make().fit(*data, **{name: tmp_path / "c"})
         assert not (tmp_path / "c").exists()
 
+    def test_other_supervision_is_answered_by_what_it_takes(self, data):
+        own = r"labels \(y\), one or several per point" if self.method.supervised else "vectors alone"
+        with pytest.raises(ValueError, match=f"it learns from {own}.*; ILH takes it$"):
+            self.make().fit(data[0], pairs=np.array([[0, 1, 1], [0, 2, -1]]))
+
     def test_training_rows_are_those_that_were_read(self, data, monkeypatch, tmp_path):
         reads, gather = [], methods._base.gather
 

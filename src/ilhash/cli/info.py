@@ -24,8 +24,8 @@ def info(model: Model) -> None:
 
 def _tell_training(model: Any) -> None:
     ensemble = isinstance(model, ilhash.ILH)
-    trained_on = f"diversity {model.diversity!r}, {_training_sets(model)}" if ensemble else f"{model.n_train_:,} points"
-    say.print(f"{trained_on}; seed {model.seed_}")
+    trained_on = f"diversity {model.diversity!r}, {_training_sets(model)}" if ensemble else _training_points(model)
+    say.print(f"{trained_on}; seed {model.seed_}", soft_wrap=True)
     defaults = type(model)().get_params()
     changed = {name: value for name, value in model.get_params().items() if value != defaults[name]}
     say.print(f"parameters other than default: {changed or 'none'}", soft_wrap=True)
@@ -47,8 +47,15 @@ def _tell_bits(reports: list[Any]) -> None:
     say.print(table)
 
 
+def _training_points(model: Any) -> str:
+    """Say how many points all bits were learnt from, and of how many, which earlier versions did not keep."""
+    drawable = f" of {model.n_drawable_:,}" if model.n_drawable_ else ""
+    auto = f' (n_train="auto": up to {model.auto_train:,})' if model.n_train == "auto" else ""
+    return f"{model.n_train_:,}{drawable} points{auto}, the same for all bits"
+
+
 def _training_sets(model: Any) -> str:
-    text = f"{model.n_train_:,} points per bit"
+    text = f"{model.n_train_:,} points per bit" + (' (n_train="auto")' if model.n_train == "auto" else "")
     if "t" not in model.diversity:
         return f"{text}, the same for all"
     if model.sampling != "disjoint":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +113,8 @@ class Mix(Hasher):
 
     def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
         self._check_models()
-        self._refuse_what_none_can_use(graph, all)
-        self._refuse_what_none_can_use(means, any)
+        self._refuse_what_none_can_use({**graph, **means})
+        self._refuse_families_without_supervision(graph)
         self._read(X, reset=True)
         families: list[Any] = []
         total = sum(check_count("n_bits", model.n_bits) for model in self.models)
@@ -126,14 +126,23 @@ class Mix(Hasher):
             families.append(clone(model).fit(X, y, **own))
         self._assemble(families, np.repeat(np.arange(len(families)), [family.n_bits for family in families]))
 
-    def _refuse_what_none_can_use(self, given: Given, how_many: Callable[[Iterable[bool]], bool]) -> None:
-        """Refuse what ILH alone can use, unless any or all families are ILH."""
-        usable = how_many(isinstance(model, ILH) for model in self.models)
+    def _refuse_what_none_can_use(self, given: Given) -> None:
+        """Refuse what ILH alone can use, unless a family is ILH."""
+        usable = any(isinstance(model, ILH) for model in self.models)
         for name, value in given.items():
             if value is not None and not usable:
                 kinds = ", ".join(type(model).__name__ for model in self.models)
+                raise ValueError(f"{name} must be None for a mix unless one of its families is ILH, got {kinds}")
+
+    def _refuse_families_without_supervision(self, graph: Given) -> None:
+        """Refuse families that must have labels where pairs or a graph are given; those that need nothing are fine."""
+        starved = [type(model).__name__ for model in self.models if getattr(model, "supervised", False)]
+        for name, value in graph.items():
+            if value is not None and starved:
                 raise ValueError(
-                    f"{name} must be None for a mix unless {how_many.__name__} of its families are ILH, got {kinds}"
+                    f"{name} must be None for a mix with {', '.join(starved)}, got {type(value).__name__}: "
+                    f"{starved[0]} learns from labels alone; ILH takes {name}, and methods that need no supervision, "
+                    "such as ITQ, can stand beside it"
                 )
 
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:

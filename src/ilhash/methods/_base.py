@@ -131,7 +131,7 @@ class Method(Hasher):
         """Return one function per bit; whatever else is worth knowing goes to ``report_``."""
 
     def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
-        self._refuse(graph, "it learns from labels or from vectors alone")
+        self._refuse(graph, self._learns_from())
         self._refuse(means, "its bits are learnt in one piece")
         with single_threaded_blas():
             self._check_parameters()
@@ -154,6 +154,11 @@ class Method(Hasher):
         if progress is not None:
             progress(len(self.functions_), len(self.functions_))
 
+    def _learns_from(self) -> str:
+        if self.supervised:
+            return "it learns from labels (y), one or several per point"
+        return "it learns from vectors alone, also beside ILH in a Mix"
+
     def _refuse(self, given: Given, reason: str) -> None:
         for name, value in given.items():
             if value is not None:
@@ -166,7 +171,7 @@ class Method(Hasher):
 
     def _pool_again(self, X: Any, y: Any, graph: Given) -> UniformOrder:
         """Return what training sets were drawn from."""
-        self._refuse(graph, "it learns from labels or from vectors alone")
+        self._refuse(graph, self._learns_from())
         if X is None and (self.n_rows_ is None or self.n_drawable_ != self.n_rows_):
             raise ValueError(
                 f"X and y must be given again, since {type(self).__name__} knows only where all rows could be drawn, "
