@@ -120,21 +120,17 @@ def exchange(folder, count, seed=0):
     """Put a cell's files in another's place, .json, .npz or both."""
     rng = np.random.default_rng(seed)
     found = Counter()
-    keys = sorted(folder.cells)
     for _ in range(count):
-        a, b = (keys[i] for i in rng.choice(len(keys), 2, replace=False))
         which = (".json", ".npz", ".json .npz")[int(rng.integers(3))]
+        keys = sorted(file.stem for file in (folder.path / "cells").glob(f"*{which.split()[-1]}"))
+        a, b = (keys[i] for i in rng.choice(len(keys), 2, replace=False))
         places = [folder.path / "cells" / f"{a}{suffix}" for suffix in which.split()]
-        before = {place: place.read_bytes() if place.exists() else None for place in places}
+        before = {place: place.read_bytes() for place in places}
         for place in places:
-            other = place.with_name(f"{b}{place.suffix}")
-            if other.exists():
-                place.write_bytes(other.read_bytes())
+            place.write_bytes(place.with_name(f"{b}{place.suffix}").read_bytes())
         found[f"exchanged {which}", folder.look([a])] += 1
         for place, data in before.items():
-            place.unlink(missing_ok=True)
-            if data is not None:
-                place.write_bytes(data)
+            place.write_bytes(data)
     return found
 
 
