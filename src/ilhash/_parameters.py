@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from typing import Any
 
-from ilhash._checks import check_choice, check_count, check_positive, refuse_unavailable
+from ilhash._checks import Unavailable, check_choice, check_count, check_positive, refuse_unavailable
 
 
 def count(default: Any, least: int = 1) -> Any:
@@ -41,12 +41,15 @@ def checked(default: Any, check: Callable[..., object], *limits: Any) -> Any:
     return field(default=default, metadata={"check": check, "limits": limits})
 
 
-def check_parameters(model: Any) -> None:
-    """Refuse the first parameter that is not what its field says, or that a file could not hold."""
+def check_parameters(model: Any, lost: bool = False) -> None:
+    """Refuse the first parameter that is not what its field says, or, unless ``lost``, that a file could not hold."""
     for one in fields(model):
         value = getattr(model, one.name)
-        refuse_unavailable(value)
-        if "check" in one.metadata and not (value is None and one.default is None):
+        if not lost:
+            refuse_unavailable(value)
+        if isinstance(value, Unavailable) or (value is None and one.default is None):
+            continue
+        if "check" in one.metadata:
             one.metadata["check"](one.name, value, *one.metadata["limits"])
 
 

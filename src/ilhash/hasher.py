@@ -19,7 +19,15 @@ from ilhash._checks import Unavailable, chosen_bits, one_bit
 from ilhash._parameters import check_parameters
 from ilhash.encoding import stream
 from ilhash.functions import Encoder, HashFunction, functions_from_arrays, functions_to_arrays
-from ilhash.storage import Contents, chunks_of_arrays, sha256_of, write_directory
+from ilhash.storage import (
+    Contents,
+    DamagedFileError,
+    Record,
+    checked_array,
+    chunks_of_arrays,
+    sha256_of,
+    write_directory,
+)
 from ilhash.vectors import as_matrix, relative
 
 __all__ = ["Hasher", "Progress", "with_current_names"]
@@ -44,7 +52,8 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     nested: ClassVar[bool] = True  # whether the first bits of a longer model are the shorter model
-    _kept: ClassVar[tuple[str, ...]] = ()  # what else fit learns and a file keeps: attributes without their underscore
+    # What else fit learns and a file keeps: attributes without their underscore, and how a file's value is taken.
+    _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {}
     renamed: ClassVar[dict[str, str]] = {}  # parameters under names of earlier versions: what they are called now
 
     functions_: list[HashFunction]
@@ -219,8 +228,9 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]: ...
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
+    def _check_parameters(self, lost: bool = False) -> None:
+        """Refuse parameters that are wrong, or that a file could not hold unless ``lost``."""
+        check_parameters(self, lost)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -257,6 +267,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         path : path-like, a directory that is new, or holds a model, which is replaced
         """
         check_is_fitted(self)
+        self._check_parameters(lost=True)  # what is wrong with them would be refused by ``load``
         write_directory(Path(path), self._to_contents())
 
     def fingerprint(self) -> str:
@@ -287,19 +298,30 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_contents(
-        cls: type[Own], contents: Contents, trusted: list[str] | None, find_class: Callable[[str], type[Hasher]]
+        cls: type[Own], contents: Contents, trusted: list[str] | None, find_class: Callable[[Record], type[Hasher]]
     ) -> Own:
         """Make a model of what is in its directory; ``find_class`` knows the classes of models inside of it."""
-        document, arrays = contents.document, dict(contents.arrays)
-        parameters = with_current_names(cls, document["parameters"])
-        model = cls(**{name: _from_json(name, value) for name, value in parameters.items()})
-        model.origin_ = arrays.pop("origin")
-        model.functions_ = functions_from_arrays(arrays, contents.blobs, trusted)
-        model.n_features_in_ = document["n_features"]
-        if document["feature_names"]:
-            model.feature_names_in_ = np.asarray(document["feature_names"], dtype=object)
-        model.seed_ = document["seed"]
-        model._read_own_document(document)
+        record, arrays = Record(contents.document, contents.where), dict(contents.arrays)
+        model = cls(**_parameters(cls, record.record("parameters")))
+        _check_loaded(model, record.where)
+        model.origin_ = checked_array(arrays.pop("origin", None), f"origin of {record.where}", np.float32, (None,))
+        n_features = record.whole("n_features", 1)
+        if len(model.origin_) != n_features:
+            raise DamagedFileError(
+                f"{record.where} must have 'n_features', {len(model.origin_)} as the origin, got {n_features}"
+            )
+        where = f"arrays of {record.where}"
+        model.functions_ = functions_from_arrays(arrays, contents.blobs, n_features, trusted, where)
+        if record.whole("n_bits", 1) != len(model.functions_):
+            raise DamagedFileError(
+                f"{record.where} must have 'n_bits', {len(model.functions_)} as there are functions, got another number"
+            )
+        model.n_features_in_ = n_features
+        names = record.all_of("feature_names", str)
+        if names:
+            model.feature_names_in_ = np.asarray(record.all_of("feature_names", str, n=n_features), dtype=object)
+        model.seed_ = record.whole("seed", most=2**128)
+        model._read_own_document(record)
         model._prepare_encoder()
         return model
 
@@ -307,11 +329,11 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return what this kind of model adds to the description of a model."""
         return {name: getattr(self, f"{name}_") for name in self._kept if hasattr(self, f"{name}_")}
 
-    def _read_own_document(self, document: dict[str, Any]) -> None:
+    def _read_own_document(self, record: Record) -> None:
         """Do the inverse of :meth:`_own_document`."""
-        for name in self._kept:
-            if name in document:
-                setattr(self, f"{name}_", document[name])
+        for name, take in self._kept.items():
+            if name in record:
+                setattr(self, f"{name}_", take(record, name))
 
     # -------------------------------------------------------------------------------------------- scikit-learn
 
@@ -359,11 +381,29 @@ def _to_json(value: Any) -> Any:
     return value if isinstance(value, _PLAIN) else {"unavailable": repr(value)}
 
 
-def _from_json(name: str, value: Any) -> Any:
+def _from_json(name: str, value: Any, record: Record, depth: int = 3) -> Any:
     if isinstance(value, dict):
-        return Unavailable(name, value["unavailable"])
-    if isinstance(value, list):
-        parts = [_from_json(name, part) for part in value]
+        return Unavailable(name, Record(value, f"{name!r} of {record.where}").text("unavailable"))
+    if isinstance(value, list) and depth:
+        parts = [_from_json(name, part, record, depth - 1) for part in value]
         lost = next((part for part in parts if isinstance(part, Unavailable)), None)
         return lost if lost is not None else parts
-    return value
+    if isinstance(value, _PLAIN):
+        return value
+    raise DamagedFileError(f"{name!r} of {record.where} must be a value or a list of values, got a deeper list")
+
+
+def _parameters(kind: type[Hasher], record: Record) -> dict[str, Any]:
+    """Return the parameters of a model, by the names of this version."""
+    known, given = kind._get_param_names(), with_current_names(kind, record.document)
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise DamagedFileError(f"{record.where} must be those of {kind.__name__}, got {unknown[0][:80]!r} too")
+    return {name: _from_json(name, value, record) for name, value in given.items()}
+
+
+def _check_loaded(model: Hasher, where: str) -> None:
+    try:
+        model._check_parameters(lost=True)
+    except (ValueError, TypeError) as error:
+        raise DamagedFileError(f"{where} must have parameters that {type(model).__name__} takes: {error}") from None

@@ -9,7 +9,7 @@ from typing import Any
 from ilhash import methods
 from ilhash.ensemble import ILH, Mix
 from ilhash.hasher import Hasher
-from ilhash.storage import UnknownFormatError, read_directory
+from ilhash.storage import Record, UnknownFormatError, read_directory
 
 __all__ = ["load", "model_class"]
 
@@ -33,21 +33,34 @@ def model_class(name: str) -> type[Hasher]:
 
 
 def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Any:
-    """Read a model that was written by ``model.save``.
+    """Read a model that was written by ``model.save``, by whomever: nothing in it is run.
 
     Parameters
     ----------
     path : path-like, the directory
     trusted : list of str, optional
-        Names of types, beyond those of scikit-learn, NumPy and SciPy, that a saved classifier may contain.
+        Full names of further types that a saved classifier may bring, beyond those that compute in NumPy alone. Name
+        them only if you trust whoever made the file: it decides what such objects hold and do.
 
     Returns
     -------
     Hasher, the fitted model
     """
+    if trusted is not None and not (isinstance(trusted, list | tuple) and all(isinstance(n, str) for n in trusted)):
+        raise TypeError(f"trusted must be a list of full names of types, got {trusted!r}")
     contents = read_directory(Path(path))
-    kind = str(contents.document.get("model"))
-    known = [*_OWN, *methods.available()]
-    if kind not in known:
-        raise UnknownFormatError(f"{path} must hold a model of a known kind ({', '.join(known)}), got {kind!r}")
-    return model_class(kind)._from_contents(contents, trusted, model_class)
+    kind = _class_of(Record(contents.document, contents.where))
+    return kind._from_contents(contents, trusted, _class_of)
+
+
+def _class_of(record: Record) -> type[Hasher]:
+    """Return the class of the model that a file describes."""
+    name = record.text("model")
+    try:
+        found = model_class(name)
+    except ValueError:
+        found = None
+    if found is None or found.__name__ != name:
+        known = ", ".join([*_OWN, *methods.available()])
+        raise UnknownFormatError(f"{record.where} must be of a model of a known kind ({known}), got {name[:80]!r}")
+    return found

@@ -216,6 +216,6 @@ def test_a_damaged_description_is_refused(digits, made, tmp_path):
     about.write_text("[1]")
     with pytest.raises(ValueError, match="got another JSON document"):
         ILH(**SMALL).fit(*digits, checkpoint=folder)
-    about.write_text(text.replace('"format": 1', '"format": 99'))
-    with pytest.raises(ValueError, match="must have format 1, got format 99"):
+    about.write_text(text.replace('"format": 2', '"format": 99'))
+    with pytest.raises(ValueError, match="must have format 2, got format 99"):
         ILH(**SMALL).fit(*digits, checkpoint=folder)

@@ -30,6 +30,7 @@ from ilhash.functions import (
     register,
 )
 from ilhash.functions._kinds import KINDS, LEARNERS
+from ilhash.storage import Values
 
 D = 12
 RNG = np.random.default_rng(0)
@@ -101,7 +102,7 @@ EXAMPLES = {
 
 def round_trip(functions):
     pytest.importorskip("skops.io", reason="skops is an extra")
-    return functions_from_arrays(*functions_to_arrays(functions), None)
+    return functions_from_arrays(*functions_to_arrays(functions), D)
 
 
 def own_margins(functions):
@@ -163,6 +164,7 @@ class StumpFunction(HashFunction):
     """The side of a threshold that one feature is on: a kind that leaves all but its files to the defaults."""
 
     kind: ClassVar[str] = "stump"
+    schema: ClassVar[dict] = {"slope": Values("float32", ("D",)), "cut": Values("float64", (1,))}
     slope: np.ndarray
     cut: float
 
@@ -223,7 +225,7 @@ def test_a_file_of_a_kind_that_is_not_known_here(stump):
     arrays, blobs = functions_to_arrays([StumpFunction(np.ones(D, np.float32), 0.0)])
     del KINDS["stump"]
     with pytest.raises(ValueError, match=r"must be of a known kind \(.*linear, .*\), got 'stump'"):
-        functions_from_arrays(arrays, blobs, None)
+        functions_from_arrays(arrays, blobs, D)
 
 
 def test_the_names_that_may_be_given_are_listed(stump, blobs):

@@ -248,14 +248,6 @@ def test_kill_while_saving_a_hundred_times(digits, tmp_path):
     killed_while_saving(digits, tmp_path, 100)
 
 
-def test_skops_types_must_be_trusted(digits, tmp_path, monkeypatch):
-    skops_io = pytest.importorskip("skops.io", reason="skops is an extra")
-    fitted(digits, n_bits=1, hash_function=GaussianNB()).save(tmp_path / "m")
-    monkeypatch.setattr(skops_io, "get_untrusted_types", lambda **_: ["evil.Type"])
-    with pytest.raises(ValueError, match=r"evil\.Type"):
-        ilhash.load(tmp_path / "m")
-
-
 def test_without_skops_the_pip_command_is_named(digits, tmp_path, monkeypatch):
     model = fitted(digits, n_bits=1, hash_function=GaussianNB())
     monkeypatch.setitem(sys.modules, "skops", None)

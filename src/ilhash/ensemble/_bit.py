@@ -17,6 +17,7 @@ from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
 from ilhash.functions import Fitted, HashFunction, Learner
 from ilhash.objective import Loss
+from ilhash.storage import Record
 from ilhash.vectors import GatheredRows, gather, in_memory, kept_map, opened, portable
 from ilhash.zstep import ZStep, minimize, random_start
 
@@ -58,6 +59,24 @@ class BitReport:
     attempts: int
     shortages: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_record(cls, record: Record) -> BitReport:
+        """Return the report that a file holds."""
+        counts = {name: record.whole(name) for name in ("bit", "n_points", "n_features", "n_blocks", "sweeps")}
+        shortages, seconds = record.record("shortages"), record.record("seconds")
+        return cls(
+            **counts,
+            seed=record.whole("seed", most=2**64 - 1),
+            converged=record.truth("converged"),
+            energies=record.all_of("energies", float, int),
+            nested_energy=None if record.document.get("nested_energy") is None else record.number("nested_energy"),
+            balance=record.number("balance", 0.0, 1.0),
+            accuracy=record.number("accuracy", 0.0, 1.0),
+            attempts=record.whole("attempts", 1),
+            shortages={name: shortages.whole(name) for name in shortages.document},
+            seconds={name: seconds.number(name) for name in seconds.document},
+        )
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,18 @@
 """Finished bits of a run in a directory, so that a killed run goes on from there with the same bytes.
 
 ``checkpoint.json`` says whose bits they are: model, parameters, seed, data and library version, under one fingerprint.
-Each bit is one safetensors file with its report and a SHA-256 inside, written durably, in any order. Bits are numbered
-from the model's first, so one directory serves ``fit`` and every later ``add_bits``.
+Each bit is one safetensors file with its report and a SHA-256 inside, written durably, in any order. That is also of
+the fingerprint and of the bit's number, so that a bit of another run or of another place is none of this one. Bits are
+numbered from the model's first, so one directory serves ``fit`` and every later ``add_bits``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,18 @@ from ilhash import objective as objectives
 from ilhash._checks import resolve_seed
 from ilhash.ensemble._bit import BitReport, TrainedBit
 from ilhash.functions import functions_from_arrays, functions_to_arrays
-from ilhash.storage import DamagedFileError, Sealed, SealedArrays, make_folder
+from ilhash.storage import (
+    DamagedFileError,
+    Record,
+    Sealed,
+    SealedArrays,
+    UntrustedFileError,
+    make_folder,
+    parse_json,
+)
 
-_ABOUT = Sealed("checkpoint.json", "a checkpoint", 1, seal="fingerprint")
+_ABOUT = Sealed("checkpoint.json", "a checkpoint", 2, seal="fingerprint", most=1 << 20)
+_UNBOUND = 1  # the format in which bits know only their own number
 _BIT = SealedArrays(text="report")
 _BLOB = "blob."  # beginning of the names of arrays that hold the file of a classifier
 _IRRELEVANT = ("n_bits", "n_jobs", "random_state")  # the seed that random_state came to is compared instead
@@ -33,7 +44,9 @@ Path_ = str | os.PathLike[str]
 def seed_of_run(random_state: Any, checkpoint: Path_ | None) -> int:
     """Return the seed: for random_state=None that of the run that the checkpoint is of, if there is one."""
     about = None if checkpoint is None or random_state is not None else _read_about(Path(checkpoint))
-    return resolve_seed(random_state) if about is None else int(about["seed"])
+    if about is None:
+        return resolve_seed(random_state)
+    return Record(about, f"the description of {checkpoint}").whole("seed", most=2**128)
 
 
 class Checkpoint:
@@ -45,8 +58,10 @@ class Checkpoint:
     def __init__(self, path: Path_, parameters: dict[str, Any], seed: int, data: str) -> None:
         self.path = Path(path)
         relevant = {name: _as_json(value) for name, value in parameters.items() if name not in _IRRELEVANT}
-        wanted = _ABOUT.sealed({"parameters": relevant, "seed": seed, "data": data})
         about = _read_about(self.path)
+        kind = _ABOUT if about is None else replace(_ABOUT, format=about["format"])
+        wanted = kind.sealed({"parameters": relevant, "seed": seed, "data": data})
+        self._fingerprint = None if wanted["format"] == _UNBOUND else wanted[_ABOUT.seal]
         if about is None:
             make_folder(self.path)
             _ABOUT.write(self.path, wanted)
@@ -56,18 +71,31 @@ class Checkpoint:
                 f"{_difference(about, wanted)}"
             )
 
-    def read(self, bits: Iterable[int]) -> dict[int, TrainedBit]:
-        """Return those of the bits that are there."""
-        return {bit: _read_bit(self._file(bit), bit) for bit in bits if self._file(bit).exists()}
+    def read(self, bits: Iterable[int], n_features: int) -> dict[int, TrainedBit]:
+        """Return those of the bits that are there, for vectors of so many features."""
+        found: dict[int, TrainedBit] = {}
+        for bit in bits:
+            file = self._file(bit)
+            if os.path.lexists(file):
+                try:
+                    found[bit] = _read_bit(file, self._place(bit), bit, n_features)
+                except UntrustedFileError as error:
+                    warnings.warn(f"bit {bit} is trained again: {error}", stacklevel=6)
+                except DamagedFileError as error:
+                    raise DamagedFileError(f"{error}; remove it to train bit {bit} again") from None
+        return found
 
     def write(self, bit: int, trained: TrainedBit) -> None:
         """Keep a finished bit; it is on disk when this returns."""
         arrays, blobs = functions_to_arrays([trained.function])
         arrays |= {f"{_BLOB}{name}": np.frombuffer(data, np.uint8) for name, data in blobs.items()}
-        _BIT.write(self._file(bit), arrays, json.dumps(asdict(trained.report)))
+        _BIT.write(self._file(bit), arrays, json.dumps(asdict(trained.report)), self._place(bit))
 
     def _file(self, bit: int) -> Path:
         return self.path / f"bit-{bit:06d}.safetensors"
+
+    def _place(self, bit: int) -> str:
+        return "" if self._fingerprint is None else f"{self._fingerprint} {bit}\n"
 
 
 # ------------------------------------------------------------------------------------------------ whose bits
@@ -107,13 +135,16 @@ def _read_about(path: Path) -> dict[str, Any] | None:
 # ------------------------------------------------------------------------------------------------ bits
 
 
-def _read_bit(file: Path, bit: int) -> TrainedBit:
-    try:
-        arrays, report = _BIT.read(file)
-    except DamagedFileError as error:
-        raise DamagedFileError(f"{error}; remove it to train bit {bit} again") from None
-    blobs = {name.removeprefix(_BLOB): a.tobytes() for name, a in arrays.items() if name.startswith(_BLOB)}
-    (function,) = functions_from_arrays(
-        {name: a for name, a in arrays.items() if not name.startswith(_BLOB)}, blobs, None
+def _read_bit(file: Path, place: str, bit: int, n_features: int) -> TrainedBit:
+    arrays, text = _BIT.read(file, place)
+    report = BitReport.from_record(
+        Record(parse_json(text.encode(), file, "a report of a bit"), f"the report of {file}")
     )
-    return TrainedBit(function, BitReport(**json.loads(report)))
+    if report.bit != bit:
+        raise DamagedFileError(f"{file} must be bit {bit}, got bit {report.bit}")
+    blobs = {name.removeprefix(_BLOB): a.tobytes() for name, a in arrays.items() if name.startswith(_BLOB)}
+    own = {name: a for name, a in arrays.items() if not name.startswith(_BLOB)}
+    functions = functions_from_arrays(own, blobs, n_features, where=str(file))
+    if len(functions) != 1:
+        raise DamagedFileError(f"{file} must hold one function, got {len(functions)}")
+    return TrainedBit(functions[0], report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, ClassVar
 
@@ -47,6 +47,7 @@ from ilhash.functions import (
 from ilhash.hasher import Given, Hasher, Progress
 from ilhash.objective import Loss
 from ilhash.parallel import run
+from ilhash.storage import DamagedFileError, Record
 from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 from ilhash.zstep import MAX_SWEEPS
 
@@ -112,7 +113,12 @@ class ILH(Hasher):
     (100, 1)
     """
 
-    _kept: ClassVar[tuple[str, ...]] = ("n_train", "n_disjoint", "fingerprint", "draws")
+    _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {
+        "n_train": Record.whole,
+        "n_disjoint": Record.whole,
+        "fingerprint": Record.text,
+        "draws": lambda record, name: [_checked_draw(draw) for draw in record.records(name)],
+    }
 
     n_bits: int = count(64)
     _: KW_ONLY
@@ -229,7 +235,7 @@ class ILH(Hasher):
             kept = Checkpoint(checkpoint, self.get_params(deep=False), self.seed_, self.fingerprint_)
         plan, learners = self._plan(X, supervision), self._learners(X, supervision)
         self._keep_draws(bits.start, plan)
-        trained = {} if kept is None else kept.read(bits)
+        trained = {} if kept is None else kept.read(bits, X.shape[1])
         missing = [bit for bit in bits if bit not in trained]
 
         def one_more(bit: int, result: TrainedBit) -> None:
@@ -372,8 +378,20 @@ class ILH(Hasher):
     def _own_document(self) -> dict[str, Any]:
         return {**super()._own_document(), "bits": [asdict(report) for report in self.bits_]}
 
-    def _read_own_document(self, document: dict[str, Any]) -> None:
-        how = {"letters": self.diversity, "sampling": self.sampling, "n_train": document["n_train"], "n_rows": None}
-        earlier = {"draws": [{"first": 0, **how}]}  # earlier versions did not keep them
-        super()._read_own_document({**earlier, **document})
-        self.bits_ = [BitReport(**report) for report in document["bits"]]
+    def _read_own_document(self, record: Record) -> None:
+        letters = self.diversity if isinstance(self.diversity, str) else ""
+        how = {"letters": letters, "sampling": self.sampling, "n_train": record.whole("n_train"), "n_rows": None}
+        super()._read_own_document(record.completed({"draws": [{"first": 0, **how}]}))  # not kept earlier
+        self.bits_ = [BitReport.from_record(report) for report in record.records("bits")]
+        if len(self.bits_) != len(self.functions_):
+            raise DamagedFileError(f"{record.where} must have 'bits', one report for each bit, got {len(self.bits_)}")
+        if not self.draws_ or min(report.bit for report in self.bits_) < self.draws_[0]["first"]:
+            raise DamagedFileError(f"{record.where} must have 'draws', what each bit was drawn by, got too few")
+
+
+def _checked_draw(record: Record) -> dict[str, Any]:
+    """Return how training sets were drawn, from a file."""
+    letters = record.text("letters", "[itf]{0,3}")
+    sampling = record.one_of("sampling", ("disjoint", "random", "bootstrap"))
+    how = {"letters": letters, "sampling": sampling, "n_train": record.whole("n_train"), "n_rows": None}
+    return {"first": record.whole("first"), **how, "n_rows": record.whole_or_none("n_rows")}

@@ -16,7 +16,7 @@ from ilhash._checks import check_count
 from ilhash.ensemble._ilh import ILH
 from ilhash.functions import HashFunction
 from ilhash.hasher import Given, Hasher, Progress
-from ilhash.storage import Contents
+from ilhash.storage import Contents, DamagedFileError, Record, checked_array
 
 
 class Mix(Hasher):
@@ -214,6 +214,10 @@ class Mix(Hasher):
 
     # -------------------------------------------------------------------------------------------- files
 
+    def _check_parameters(self, lost: bool = False) -> None:
+        for family in self.families_:
+            family._check_parameters(lost)
+
     def _to_contents(self) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"family": self.family_.astype(np.int32)}
         blobs: dict[str, bytes] = {}
@@ -227,16 +231,25 @@ class Mix(Hasher):
 
     @classmethod
     def _from_contents(
-        cls, contents: Contents, trusted: list[str] | None, find_class: Callable[[str], type[Hasher]]
+        cls, contents: Contents, trusted: list[str] | None, find_class: Callable[[Record], type[Hasher]]
     ) -> Mix:
-        families = []
-        for number, document in enumerate(contents.document["families"]):
+        record = Record(contents.document, contents.where)
+        families: list[Any] = []
+        names, n_blobs = {"family"}, 0
+        for number, family in enumerate(record.records("families")):
+            kind = find_class(family)
+            if issubclass(kind, Mix):
+                raise DamagedFileError(f"{family.where} must be a model of one family, got a mix within a mix")
             arrays = _of_family(number, contents.arrays, "")
             blobs = _of_family(number, contents.blobs, "classifier-")
-            own = Contents(document, arrays, blobs)
-            families.append(find_class(document["model"])._from_contents(own, trusted, find_class))
+            names |= {f"{number}.{name}" for name in arrays}
+            n_blobs += len(blobs)
+            own = Contents(family.document, arrays, blobs, family.where)
+            families.append(kind._from_contents(own, trusted, find_class))
+        if set(contents.arrays) - names or len(contents.blobs) != n_blobs:
+            raise DamagedFileError(f"{record.where} must come with arrays and files of its families, got others too")
         model = cls([clone(family) for family in families])
-        model._assemble(families, contents.arrays["family"].astype(np.int64))
+        model._assemble(families, _checked_family(contents.arrays.get("family"), families, record))
         return model
 
     # -------------------------------------------------------------------------------------------- scikit-learn
@@ -264,3 +277,15 @@ def _moved(progress: Progress | None, done: int, total: int) -> Progress | None:
 def _of_family(number: int, named: Mapping[str, Any], before: str) -> dict[str, Any]:
     beginning = f"{before}{number}."
     return {name.removeprefix(beginning): value for name, value in named.items() if name.startswith(beginning)}
+
+
+def _checked_family(family: Any, families: list[Any], record: Record) -> NDArray[np.int64]:
+    """Return the family of each bit, if all families are whole and see the same features."""
+    sizes = [len(one.functions_) for one in families]
+    if not families or len({one.n_features_in_ for one in families}) > 1:
+        raise DamagedFileError(f"{record.where} must be of families with the same features, got others, or none")
+    length, most = record.whole("n_bits", 1), len(families) - 1
+    checked_array(family, f"family of {record.where}", np.int32, (length,), least=0, most=most)
+    if np.bincount(family, minlength=len(sizes)).tolist() != sizes:
+        raise DamagedFileError(f"family of {record.where} must name each family as often as it has bits, got others")
+    return np.asarray(family, np.int64)

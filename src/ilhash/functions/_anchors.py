@@ -9,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.storage import Values
+
 from ._base import Floats, HashFunction, Stored, stacked_fields
 from ._kernel import RadialBasis
 from ._kinds import register
@@ -38,6 +40,12 @@ class AnchorFunction(HashFunction):
     """h(x) = w'z(x); or, with cuts, what is beyond them: h - upper where h > 0, lower - h elsewhere."""
 
     kind: ClassVar[str] = "anchors"
+    schema: ClassVar[dict[str, Values]] = {
+        **RadialBasis.schema,
+        "weights": Values("float32", ("bits", "m")),
+        "cuts": Values("float32", ("bits", 2), finite=False),  # both NaN where a function has none
+        "nearest": Values("int32", (1,), least=1),
+    }
     anchors: Anchors
     weights: Floats
     cuts: Floats | None = None  # (upper, lower)
@@ -80,6 +88,11 @@ class AnchorFunction(HashFunction):
     @classmethod
     def from_stored(cls, stored: Stored) -> list[AnchorFunction]:
         arrays = stored.arrays
-        anchors = Anchors(RadialBasis.from_arrays(arrays), int(arrays["nearest"][0]))
-        cuts = [None if np.isnan(pair).any() else pair for pair in arrays["cuts"]]
+        basis, nearest, none = RadialBasis.from_arrays(arrays), int(arrays["nearest"][0]), np.isnan(arrays["cuts"])
+        if nearest > len(basis.centers):
+            raise stored.damaged(f"have at most its {len(basis.centers)} anchors for the nearest, got {nearest}")
+        if (none.any(axis=1) != none.all(axis=1)).any() or np.isinf(arrays["cuts"]).any():
+            raise stored.damaged("have two finite cuts for each bit or none, got others")
+        anchors = Anchors(basis, nearest)
+        cuts = [None if nothing.all() else pair for pair, nothing in zip(arrays["cuts"], none, strict=True)]
         return [cls(anchors, *own) for own in zip(arrays["weights"], cuts, strict=True)]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.storage import DamagedFileError, Values
+
 Floats = NDArray[np.float32]
 Features = NDArray[np.int32] | None  # the features that a function sees; None for all
 Arrays = dict[str, NDArray[Any]]
+
+# Features within those of a vector, by function: one row for each, or one for all.
+SUBSETS = Values("int32", ("bits", "d"), least=0, below="D", ascending=True, optional=True)
+ONE_SUBSET = Values("int32", (1, "d"), least=0, below="D", ascending=True, optional=True)
 
 Own = TypeVar("Own", bound="HashFunction")
 OwnRow = TypeVar("OwnRow", bound="RowFunction")
@@ -26,12 +32,20 @@ class Stored:
     ----------
     arrays : dict of str to ndarray, by name; the name "bits" is taken
     blob : bytes, optional, a file of its own, for what is not arrays
+    n_features : int, of the vectors, when it is read
     trusted : sequence of str, types that a blob may bring, when it is read
+    where : str, what is read, for sentences
     """
 
     arrays: Arrays
     blob: bytes | None = None
+    n_features: int = 0
     trusted: Sequence[str] = ()
+    where: str = ""
+
+    def damaged(self, must: str) -> DamagedFileError:
+        """Return the error that says what the functions must be."""
+        return DamagedFileError(f"{self.where} must {must}")
 
 
 class HashFunction(ABC):
@@ -40,9 +54,15 @@ class HashFunction(ABC):
     A kind is a subclass that :func:`ilhash.functions.register` was told of. By default each function stands alone; a
     kind whose functions share work or files says which do, and how. ``kind`` is its name, also in files, ``features``
     those that a function sees.
+
+    ``schema`` is what the arrays of a file must be: whoever made the file, :meth:`from_stored` gets no others. Lengths
+    that are known by name are ``bits``, the functions that are stored together, ``D``, the features of a vector, and
+    ``d``, those that a function sees.
     """
 
     kind: ClassVar[str]
+    schema: ClassVar[Mapping[str, Values]]
+    inner: ClassVar[str | None] = None  # beginning of the names of arrays that are functions, which check themselves
     features: Features = None
 
     @abstractmethod
@@ -65,7 +85,7 @@ class HashFunction(ABC):
     @classmethod
     @abstractmethod
     def from_stored(cls: type[Own], stored: Stored) -> list[Own]:
-        """Do the inverse of :meth:`to_stored`."""
+        """Do the inverse of :meth:`to_stored`; the arrays are what ``schema`` says, and all else is to be checked."""
 
     @classmethod
     def stacked(cls: type[Own], functions: Sequence[Own], n_features: int) -> Callable[[Floats], Floats]:
@@ -91,7 +111,7 @@ class RowFunction(HashFunction):
 
     @classmethod
     def from_stored(cls: type[OwnRow], stored: Stored) -> list[OwnRow]:
-        shared, arrays = cls.shared_from(stored.arrays), stored.arrays
+        shared, arrays = cls.shared_from(stored), stored.arrays
         fields = [arrays[name] for name in cls.row if name != "features" or name in arrays]
         return [cls(*shared, *own) for own in zip(*fields, strict=True)]
 
@@ -100,7 +120,7 @@ class RowFunction(HashFunction):
         return {}
 
     @classmethod
-    def shared_from(cls, arrays: Arrays) -> tuple[Any, ...]:
+    def shared_from(cls, stored: Stored) -> tuple[Any, ...]:
         """Do the inverse of :meth:`shared_arrays`."""
         return ()
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._extras import require
+from ilhash.storage import Values, reading
 from ilhash.vectors import GatheredRows
 
-from ._base import Features, Floats, HashFunction, Stored, features_in, own_columns, stacked_fields
+from ._base import ONE_SUBSET, Features, Floats, HashFunction, Stored, features_in, own_columns, stacked_fields
 from ._kinds import LEARNERS, register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._linear import LinearFunction
+from ._skops import classifier_from_bytes, classifier_to_bytes, is_linear
 from ._trees import trees_of
 
 
@@ -24,6 +26,11 @@ class ClassifierFunction(HashFunction):
     """A fitted classifier on features (x - shift) * factor: its margin, or p(+1) - 1/2 where it has none."""
 
     kind: ClassVar[str] = "classifier"
+    schema: ClassVar[dict[str, Values]] = {
+        "shift": Values("float32", ("d",)),
+        "factor": Values("float32", ("d",)),
+        "features": ONE_SUBSET,
+    }
     classifier: Any
     shift: Floats
     factor: Floats
@@ -47,17 +54,30 @@ class ClassifierFunction(HashFunction):
     def to_stored(cls, functions: Sequence[ClassifierFunction]) -> Stored:
         (own,) = functions
         arrays = {"shift": own.shift, "factor": own.factor}
-        return Stored(arrays | stacked_fields(functions, "features"), _to_skops(own.classifier))
+        return Stored(arrays | stacked_fields(functions, "features"), classifier_to_bytes(own.classifier))
 
     @classmethod
     def from_stored(cls, stored: Stored) -> list[ClassifierFunction]:
-        arrays, classifier = stored.arrays, _from_skops(stored.blob, stored.trusted)
-        return [cls(classifier, arrays["shift"], arrays["factor"], features_in(arrays))]
+        if stored.blob is None:
+            raise stored.damaged("come with their file of skops, got none")
+        arrays = stored.arrays
+        classifier = classifier_from_bytes(stored.blob, stored.trusted, stored.where)
+        function = cls(classifier, arrays["shift"], arrays["factor"], features_in(arrays))
+        function._try(stored)
+        return [function]
+
+    def _try(self, stored: Stored) -> None:
+        """Refuse a classifier that does not give one finite margin per row: what is in it came from a file."""
+        rows = np.zeros((2, len(self.shift)), np.float32)
+        with reading(f"{stored.where} must be a classifier of {rows.shape[1]} features", (Exception,)):
+            margins = self.own_margins(rows)
+        if margins.shape != (2,) or not np.isfinite(margins).all():
+            raise stored.damaged(f"give one finite margin per row, got {str(margins)[:80]} for two")
 
 
 @dataclass(frozen=True)
 class ClassifierLearner(Learner):
-    """Fits clones of a classifier; trees and forests become plain arrays at once."""
+    """Fits clones of a classifier; trees, forests and linear classifiers become plain arrays at once."""
 
     runs_in: ClassVar[Literal["processes"]] = "processes"
     classifier: Any
@@ -74,9 +94,19 @@ class ClassifierLearner(Learner):
             if converted is not None:
                 return Fitted(converted, converted.own_margins(rows.values), z)
         shift, factor = (part.astype(np.float32) for part in standardization(rows, self.scaling))
-        function = ClassifierFunction(classifier, shift, factor, features)
         classifier.fit((rows.values - shift) * factor, z)
+        if is_linear(classifier):
+            linear = linear_of(classifier, shift, factor)
+            return Fitted(replace(linear, features=features), linear.margins(rows.values), z)
+        function = ClassifierFunction(classifier, shift, factor, features)
         return Fitted(function, function.own_margins(rows.values), z)
+
+
+def linear_of(classifier: Any, shift: Floats, factor: Floats) -> LinearFunction:
+    """Convert a fitted linear classifier on features (x - shift) * factor to a function of x."""
+    weights = np.ravel(classifier.coef_).astype(np.float64) * factor
+    bias = np.ravel(classifier.intercept_).astype(np.float64).sum() - weights @ shift  # a single one, or none: 0.0
+    return LinearFunction(weights.astype(np.float32), np.float32(bias))
 
 
 def make_learner(kind: Any, settings: LearnerSettings) -> Learner:
@@ -101,34 +131,3 @@ def make_learner(kind: Any, settings: LearnerSettings) -> Learner:
 
 def _is_tree(classifier: Any) -> bool:
     return type(classifier).__module__.startswith(("sklearn.tree.", "sklearn.ensemble._forest", "sklearn.ensemble._gb"))
-
-
-def _skops() -> Any:
-    return require("skops.io", "skops", "saving and loading classifiers other than SVMs and trees")
-
-
-def _to_skops(classifier: Any) -> bytes:
-    io = _skops()
-    data: bytes = io.dumps(classifier)
-    unknown = io.get_untrusted_types(data=data)
-    own = type(classifier).__name__
-    if unknown and not type(classifier).__module__.startswith("sklearn."):
-        raise ValueError(
-            f"hash_function must be a classifier of scikit-learn for the model to be saved, got {own}, which would "
-            f"bring types that a loader does not trust: {', '.join(unknown)}"
-        )
-    return data
-
-
-def _from_skops(data: bytes | None, trusted: Sequence[str]) -> Any:
-    if data is None:
-        raise ValueError("a saved classifier must come with its file of skops, got none")
-    io = _skops()
-    unknown = [name for name in io.get_untrusted_types(data=data) if name not in trusted]
-    unknown = [name for name in unknown if not name.startswith(("sklearn.", "numpy.", "scipy."))]
-    if unknown:
-        raise ValueError(
-            f"a saved classifier must hold types that are trusted, got {', '.join(unknown)}; ilhash.load(path, "
-            "trusted=[...]) names those you trust"
-        )
-    return io.loads(data, trusted=io.get_untrusted_types(data=data))

@@ -9,7 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Arrays, Floats, HashFunction, RowFunction, stacked_fields
+from ilhash.storage import Values
+
+from ._base import Arrays, Floats, HashFunction, RowFunction, Stored, stacked_fields
 from ._encoder import Encoder
 from ._kinds import functions_from_arrays, functions_to_arrays, register
 
@@ -29,6 +31,8 @@ class CodewordFunction(RowFunction):
 
     kind: ClassVar[str] = "codeword"
     row: ClassVar[tuple[str, ...]] = ("ones",)
+    schema: ClassVar[dict[str, Values]] = {"ones": Values("uint8", ("bits", "L"), most=1)}
+    inner: ClassVar[str | None] = _SCORES
     scores: tuple[HashFunction, ...]
     ones: NDArray[np.uint8]
 
@@ -49,9 +53,17 @@ class CodewordFunction(RowFunction):
         return {_SCORES + name: array for name, array in scores.items()}
 
     @classmethod
-    def shared_from(cls, arrays: Arrays) -> tuple[tuple[HashFunction, ...]]:
-        inner = {name[len(_SCORES) :]: array for name, array in arrays.items() if name.startswith(_SCORES)}
-        return (tuple(functions_from_arrays(inner, {}, None)),)
+    def shared_from(cls, stored: Stored) -> tuple[tuple[HashFunction, ...]]:
+        inner = {name[len(_SCORES) :]: array for name, array in stored.arrays.items() if name.startswith(_SCORES)}
+        if any(name.startswith((cls.kind, "classifier")) for name in inner):
+            raise stored.damaged("have scores of other kinds, got scores that are codewords or classifiers")
+        scores = functions_from_arrays(inner, {}, stored.n_features, where=f"{stored.where}.scores")
+        ones = stored.arrays["ones"]
+        if ones.shape[1] != len(scores):
+            raise stored.damaged(f"have one score for each class, got {len(scores)} of {ones.shape[1]}")
+        if not ((ones == 0).any(axis=1) & (ones == 1).any(axis=1)).all():
+            raise stored.damaged("have classes of both values for each bit, got bits of one value")
+        return (tuple(scores),)
 
 
 def codeword_margins(scores: Floats, words: NDArray[np.uint8]) -> Floats:

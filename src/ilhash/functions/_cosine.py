@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ilhash.storage import Values
+
 from ._base import Floats, RowFunction, affine, stacked_fields
 from ._kinds import register
 
@@ -19,6 +21,10 @@ class CosineFunction(RowFunction):
 
     kind: ClassVar[str] = "cosine"
     row: ClassVar[tuple[str, ...]] = ("weights", "phase")
+    schema: ClassVar[dict[str, Values]] = {
+        "weights": Values("float32", ("bits", "D")),
+        "phase": Values("float32", ("bits",)),
+    }
     weights: Floats
     phase: np.float32
 

@@ -10,9 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.storage import Values
 from ilhash.vectors import GatheredRows
 
-from ._base import Arrays, Features, Floats, HashFunction, RowFunction, affine, features_in, own_columns, stacked_fields
+from ._base import (
+    ONE_SUBSET,
+    Arrays,
+    Features,
+    Floats,
+    HashFunction,
+    RowFunction,
+    Stored,
+    affine,
+    features_in,
+    own_columns,
+    stacked_fields,
+)
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
 from ._svm import fit_squared_hinge
@@ -33,6 +46,12 @@ class RadialBasis:
     common : bool, whether all bits of a model share it
     """
 
+    schema: ClassVar[dict[str, Values]] = {
+        "centers": Values("float32", ("m", "d")),
+        "factor": Values("float32", ("d",), least=0),
+        "width": Values("float64", (1,), least=np.finfo(np.float64).smallest_subnormal),
+        "common": Values("uint8", (1,), most=1),
+    }
     centers: Floats
     factor: Floats
     width: float
@@ -79,6 +98,13 @@ class RadialBasis:
         self.evaluate(own_columns(X, self.features), out)
         return out
 
+    def same_as(self, other: RadialBasis) -> bool:
+        """Whether both are the same in all they hold."""
+        mine, others = self.to_arrays(), other.to_arrays()
+        return self is other or (
+            mine.keys() == others.keys() and all(np.array_equal(mine[name], others[name]) for name in mine)
+        )
+
     def to_arrays(self) -> Arrays:
         """Return what a file is to hold of it."""
         own: Arrays = {
@@ -102,6 +128,12 @@ class KernelFunction(RowFunction):
 
     kind: ClassVar[str] = "kernel"
     row: ClassVar[tuple[str, ...]] = ("weights", "bias")
+    schema: ClassVar[dict[str, Values]] = {
+        **RadialBasis.schema,
+        "features": ONE_SUBSET,
+        "weights": Values("float32", ("bits", "m")),
+        "bias": Values("float32", ("bits",)),
+    }
     basis: RadialBasis
     weights: Floats
     bias: np.float32
@@ -126,8 +158,8 @@ class KernelFunction(RowFunction):
         return self.basis.to_arrays()
 
     @classmethod
-    def shared_from(cls, arrays: Arrays) -> tuple[RadialBasis]:
-        return (RadialBasis.from_arrays(arrays),)
+    def shared_from(cls, stored: Stored) -> tuple[RadialBasis]:
+        return (RadialBasis.from_arrays(stored.arrays),)
 
 
 @dataclass(frozen=True)
@@ -175,7 +207,7 @@ register(KernelFunction, KernelLearner.from_settings)
 
 
 def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
-    """Let all functions of a common basis hold one and the same object: workers return copies of it.
+    """Let all functions of a common basis hold one and the same object: workers and files return copies of it.
 
     Parameters
     ----------
@@ -186,7 +218,13 @@ def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
     list of HashFunction, the same functions in the same order
     """
     common = [f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common]
-    return [replace(f, basis=common[0]) if isinstance(f, KernelFunction) and f.basis.common else f for f in functions]
+
+    def shared(function: HashFunction) -> HashFunction:
+        if not isinstance(function, KernelFunction) or not function.basis.common:
+            return function
+        return replace(function, basis=common[0]) if function.basis.same_as(common[0]) else function
+
+    return [shared(function) for function in functions]
 
 
 def in_one_kernel(functions: Sequence[HashFunction]) -> KernelExpansions:

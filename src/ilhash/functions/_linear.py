@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.storage import Values
 from ilhash.vectors import GatheredRows
 
-from ._base import Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
+from ._base import SUBSETS, Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
 from ._svm import fit_squared_hinge
@@ -21,6 +22,7 @@ from ._svm import fit_squared_hinge
 # gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
 GATHER_BELOW = 0.25
 GATHER_ROWS = 64
+GATHER_ABOVE = 1 << 24  # entries of that matrix: a larger one, which a small file could ask for, is never made
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,11 @@ class LinearFunction(RowFunction):
 
     kind: ClassVar[str] = "linear"
     row: ClassVar[tuple[str, ...]] = ("weights", "bias", "features")
+    schema: ClassVar[dict[str, Values]] = {
+        "weights": Values("float32", ("bits", "d")),
+        "bias": Values("float32", ("bits",)),
+        "features": SUBSETS,
+    }
     weights: Floats
     bias: np.float32
     features: Features = None
@@ -46,13 +53,16 @@ class LinearFunction(RowFunction):
     @classmethod
     def stacked(cls, functions: Sequence[LinearFunction], n_features: int) -> Callable[[Floats], Floats]:
         bias = stacked_fields(functions, "bias")["bias"]
-        product = affine(padded_weights(functions, n_features), bias)
-        if not functions[0]._sees_few(n_features):
+        few = functions[0]._sees_few(n_features)
+        product = None
+        if not few or len(functions) * n_features <= GATHER_ABOVE:
+            product = affine(padded_weights(functions, n_features), bias)
+        if product is not None and not few:
             return product
         own = stacked_fields(functions, *cls.row)
 
         def margins(X: Floats) -> Floats:
-            if len(X) < GATHER_ROWS:
+            if product is not None and len(X) < GATHER_ROWS:
                 return product(X)
             out = np.empty((len(X), len(functions)), np.float32)
             _core.project_subsets(X, own["weights"], own["features"], bias, out)

@@ -10,12 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.storage import Values
 
-from ._base import Features, Floats, HashFunction, Stored, features_in, own_columns, stacked_fields
+from ._base import (
+    ONE_SUBSET,
+    Arrays,
+    Features,
+    Floats,
+    HashFunction,
+    Stored,
+    features_in,
+    own_columns,
+    stacked_fields,
+)
 from ._kinds import register
 
 _NODES = {"feature": np.int32, "threshold": np.float64, "left": np.int32, "right": np.int32, "value": np.float64}
 _TABLE = (*_NODES, "roots")
+MOST_LEVELS = 10_000  # of a tree: a row takes as many steps
 
 
 @register
@@ -28,6 +40,16 @@ class TreeFunction(HashFunction):
     """
 
     kind: ClassVar[str] = "trees"
+    schema: ClassVar[dict[str, Values]] = {
+        "feature": Values("int32", ("nodes",), least=0),
+        "threshold": Values("float64", ("nodes",), finite=False),
+        "left": Values("int32", ("nodes",), least=0, below="nodes"),
+        "right": Values("int32", ("nodes",), least=0, below="nodes"),
+        "value": Values("float64", ("nodes",)),
+        "roots": Values("int32", ("trees",), least=0, below="nodes", ascending=True),
+        "bias": Values("float64", ("bits",)),
+        "features": ONE_SUBSET,
+    }
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
     left: NDArray[np.int32]
@@ -64,7 +86,32 @@ class TreeFunction(HashFunction):
     def from_stored(cls, stored: Stored) -> list[TreeFunction]:
         arrays = stored.arrays
         table = {name: arrays[name] for name in _TABLE}
-        return [cls(**table, bias=float(arrays["bias"][0]), features=features_in(arrays))]
+        features = features_in(arrays)
+        fault = fault_of(table, stored.n_features if features is None else len(features))
+        if fault:
+            raise stored.damaged(fault)
+        return [cls(**table, bias=float(arrays["bias"][0]), features=features)]
+
+
+def fault_of(table: Arrays, n_features: int, most_levels: int = MOST_LEVELS) -> str | None:
+    """Return what trees must be and a table is not, or None; columns have one length, and name nodes of the table."""
+    left, right, roots = table["left"], table["right"], table["roots"]
+    own = np.arange(len(left), dtype=np.int32)
+    inner = (left != own) | (right != own)
+    if np.isnan(table["threshold"]).any():
+        return "have thresholds that are numbers, got NaN"
+    if (table["feature"][inner] >= n_features).any():
+        return f"look at features below {n_features}, got {int(table['feature'][inner].max())}"
+    if ((left[inner] <= own[inner]) | (right[inner] <= own[inner])).any():
+        return "have trees whose children stand behind their parents, got others"
+    parents = np.bincount(np.concatenate([left[inner], right[inner]]), minlength=len(own))
+    if (parents > 1).any() or parents[roots].any():
+        return "have trees of which every node has one parent, got nodes that are reached in several ways"
+    level, levels = roots[inner[roots]], 0
+    while len(level) and levels <= most_levels:
+        level = np.concatenate([left[level], right[level]])
+        level, levels = level[inner[level]], levels + 1
+    return f"have trees of at most {most_levels} levels, got more" if levels > most_levels else None
 
 
 def trees_of(classifier: Any, features: Features) -> TreeFunction | None:
@@ -92,6 +139,9 @@ def _vote(tree: Any) -> NDArray[np.float64]:
 
 
 def _join(trees: list[Any], value_of: Any, features: Features, bias: float = 0.0) -> TreeFunction:
+    deepest = max(tree.max_depth for tree in trees)
+    if deepest > MOST_LEVELS:
+        raise ValueError(f"max_depth of trees must be at most {MOST_LEVELS}, got trees of {deepest} levels")
     sizes = [tree.node_count for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
     table: dict[str, list[NDArray[Any]]] = {name: [] for name in _NODES}

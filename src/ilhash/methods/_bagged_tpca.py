@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from ilhash.functions import HashFunction
 from ilhash.hasher import Given
 from ilhash.methods._axes import principal_axes
 from ilhash.methods._base import Method, TrainingData, UndefinedError, linear_functions
+from ilhash.storage import DamagedFileError, Record
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -50,7 +52,10 @@ class BaggedTPCA(Method):
 
     nested: ClassVar[bool] = True
     auto_train: ClassVar[int] = 5_000
-    _kept: ClassVar[tuple[str, ...]] = (*Method._kept, "members")
+    _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {
+        **Method._kept,
+        "members": lambda record, name: record.all_of(name, int),
+    }
 
     member_bits: int = count(16)
 
@@ -79,8 +84,12 @@ class BaggedTPCA(Method):
         part.members_ = [self.members_[i] for i in chosen] if self.members_ else []
         return part
 
-    def _read_own_document(self, document: dict[str, Any]) -> None:
-        super()._read_own_document({"members": [], **document})
+    def _read_own_document(self, record: Record) -> None:
+        super()._read_own_document(record.completed({"members": []}))
+        if self.members_ and (len(self.members_) != len(self.functions_) or min(self.members_) < 0):
+            raise DamagedFileError(
+                f"{record.where} must have 'members', one from 0 on for each bit, or none, got others"
+            )
 
 
 def _rows_of_member(member: int, pool: UniformOrder, seed: int, n_train: int) -> NDArray[np.int64]:

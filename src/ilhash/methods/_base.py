@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -20,6 +21,7 @@ from ilhash.hasher import Given, Hasher, Progress
 from ilhash.methods._axes import principal_axes
 from ilhash.methods._docs import completed
 from ilhash.parallel import single_threaded_blas
+from ilhash.storage import Record
 from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 
 ORIGIN_SAMPLE = 1000  # rows that the origin is taken from
@@ -114,7 +116,13 @@ class Method(Hasher):
     nested: ClassVar[bool] = False
     supervised: ClassVar[bool] = False  # whether it learns from labels
     auto_train: ClassVar[int] = 50_000
-    _kept: ClassVar[tuple[str, ...]] = ("n_train", "n_rows", "n_drawable", "report", "n_iter")
+    _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {
+        "n_train": Record.whole,
+        "n_rows": Record.whole_or_none,
+        "n_drawable": Record.whole_or_none,
+        "report": Record.shallow,
+        "n_iter": Record.whole,
+    }
 
     n_bits: int = count(64)
     _: KW_ONLY
@@ -236,8 +244,9 @@ class Method(Hasher):
             )
         return super().__getitem__(which)
 
-    def _read_own_document(self, document: dict[str, Any]) -> None:
-        super()._read_own_document({"n_rows": None, "n_drawable": None, **document})  # earlier versions kept neither
+    def _read_own_document(self, record: Record) -> None:
+        self.n_train_ = record.whole("n_train")
+        super()._read_own_document(record.completed({"n_rows": None, "n_drawable": None}))  # not kept earlier
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

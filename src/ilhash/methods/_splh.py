@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from ilhash.functions import HashFunction
 from ilhash.hasher import Given
 from ilhash.methods._axes import covariance, one_way_round
 from ilhash.methods._base import SupervisedMethod, TrainingData, linear_functions
+from ilhash.storage import Record
 
 _LANCZOS_FROM = 50  # features; below, all eigenvectors are found as fast
 
@@ -91,7 +93,11 @@ class SPLH(SupervisedMethod):
 
     nested: ClassVar[bool] = True
     auto_train: ClassVar[int] = 50_000
-    _kept: ClassVar[tuple[str, ...]] = (*SupervisedMethod._kept, "n_labeled", "all_labeled")
+    _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {
+        **SupervisedMethod._kept,
+        "n_labeled": Record.whole,
+        "all_labeled": Record.truth,
+    }
 
     eta: float = positive(1.0)
     alpha: float = positive(0.5)
@@ -124,6 +130,6 @@ class SPLH(SupervisedMethod):
         n_rows = int(self.n_rows_ or 0) if X is None else len(X)
         return np.union1d(rows, self._drawn_labelled(n_rows, None if X is None else self._supervision(n_rows, y)))
 
-    def _read_own_document(self, document: dict[str, Any]) -> None:
-        earlier = {"n_labeled": min(self.n_labeled, document["n_train"]), "all_labeled": False}  # which kept neither
-        super()._read_own_document({**earlier, **document})
+    def _read_own_document(self, record: Record) -> None:
+        n_labeled = min(self.n_labeled, record.whole("n_train"))
+        super()._read_own_document(record.completed({"n_labeled": n_labeled, "all_labeled": False}))  # not kept earlier

@@ -14,6 +14,7 @@ from numpy.lib import format as npy_format
 
 from ilhash.storage._damage import DamagedFileError, sha256_of
 from ilhash.storage._durable import write_file
+from ilhash.storage._reading import open_file, reading
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -37,6 +38,28 @@ def write_npy(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...], blocks: 
             file.write(np.ascontiguousarray(block, dtype).data)
 
 
+def arrays_in(data: bytes, path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Return the named arrays that the bytes of a file of safetensors hold.
+
+    Parameters
+    ----------
+    data : bytes, the content of the file
+    path : Path, the file, for sentences
+
+    Returns
+    -------
+    dict of str to ndarray
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    with reading(f"{path} must be a file of arrays"):
+        try:
+            return dict(load(data))
+        except SafetensorError as error:  # has its own kind
+            raise DamagedFileError(f"{path} must be a file of arrays, got {error}") from None
+
+
 SPELLING = "{name} {dtype} {shape}"  # of an array, before its content
 
 
@@ -54,18 +77,19 @@ class SealedArrays:
     text: str | None = None  # its name; None where there is none
     spelling: str = SPELLING  # how name, type and shape of an array enter the SHA-256
 
-    def write(self, path: Path, arrays: Arrays, text: str = "") -> None:
-        """Write arrays and text; they are durable when this returns."""
+    def write(self, path: Path, arrays: Arrays, text: str = "", place: str = "") -> None:
+        """Write arrays and text; they are durable when this returns, and cannot be read as those of another place."""
         from safetensors.numpy import save
 
         stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         metadata = {} if self.text is None else {self.text: text}
-        write_file(path, [save(stored, {**metadata, "sha256": self._digest(stored, text)})])
+        write_file(path, [save(stored, {**metadata, "sha256": self._digest(stored, text, place)})])
 
-    def read(self, path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    def read(self, path: Path, place: str = "") -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return arrays and text, verified."""
         from safetensors import safe_open
 
+        open_file(path).close()  # which refuses what is no file of its own
         try:
             with safe_open(path, "np") as file:
                 metadata = file.metadata() or {}
@@ -75,9 +99,11 @@ class SealedArrays:
         except Exception as error:  # of safetensors, which has its own kind
             raise DamagedFileError(f"{path} must be as it was written, got {error}") from None
         text = "" if self.text is None else metadata.get(self.text, "")
-        if metadata.get("sha256") != self._digest(arrays, text):
-            raise DamagedFileError(f"{path} must be as it was written, got content that does not match its SHA-256")
+        if metadata.get("sha256") != self._digest(arrays, text, place):
+            elsewhere = ", or that was written for another place" if place else ""
+            got = f"content that does not match its SHA-256{elsewhere}"
+            raise DamagedFileError(f"{path} must be as it was written, got {got}")
         return arrays, text
 
-    def _digest(self, arrays: Arrays, text: str) -> str:
-        return sha256_of([text.encode(), *chunks_of_arrays(arrays, self.spelling)])
+    def _digest(self, arrays: Arrays, text: str, place: str) -> str:
+        return sha256_of([place.encode(), text.encode(), *chunks_of_arrays(arrays, self.spelling)])

@@ -20,6 +20,10 @@ class UnknownFormatError(StorageError):
     """A file is of another kind, or was written by a newer version of ilhash."""
 
 
+class UntrustedFileError(StorageError):
+    """A file brings types that are not made from files of strangers, unless the caller names them."""
+
+
 def sha256_of(chunks: Iterable[Any]) -> str:
     """Return the SHA-256 of bytes in pieces (bytes, memoryviews or contiguous arrays)."""
     digest = hashlib.sha256()

@@ -10,7 +10,7 @@ import sys
 import weakref
 from pathlib import Path
 
-from ilhash.storage._damage import DamagedFileError, StorageError
+from ilhash.storage._damage import DamagedFileError
 
 if sys.platform == "win32":
     import msvcrt
@@ -57,25 +57,28 @@ class WriterLock:
     def __init__(self, path: Path) -> None:
         if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
             raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
+        self._path = path
         self._descriptor = os.open(path, _FLAGS, 0o666)
         try:
-            if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-                raise DamagedFileError(f"{path} must be a regular file, got a special one")
-            _lock(self._descriptor)
-        except StorageError:
+            self._take(path, self._descriptor)
+        except BaseException:  # an interrupt too: the frames of a traceback would keep the lock
             self._close()
             raise
+
+    def _take(self, path: Path, descriptor: int) -> None:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise DamagedFileError(f"{path} must be a regular file, got a special one")
+        try:
+            _lock(descriptor)
         except OSError as error:
-            holder = _holder(self._descriptor)
-            self._close()
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            got = f"a second: {holder} has it open"
+            got = f"a second: {_holder(descriptor)} has it open"
             raise StoreLockedError(f"store {path.parent} must have one writer, got {got}") from None
         _held.add(self)
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, b"%d\n" % os.getpid())
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, b"%d\n" % os.getpid())
 
     @property
     def held(self) -> bool:
@@ -85,13 +88,38 @@ class WriterLock:
     def release(self) -> None:
         """Give the lock up; a second time does nothing."""
         if self._descriptor is not None:
-            _unlock(self._descriptor)
-            self._close()
+            try:
+                _unlock(self._descriptor)
+            finally:
+                self._close()
+
+    def in_place(self) -> bool:
+        """Whether the file that is locked still has its name."""
+        try:
+            return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def remove(self) -> None:
+        """Give the lock up and delete its file; only where all who take the lock ask whether it is in place."""
+        if self._descriptor is None:
+            return
+        try:
+            if sys.platform != "win32":  # Windows deletes no file that is open, here or elsewhere
+                self._unlink()
+        finally:
+            self.release()
+            if sys.platform == "win32":
+                self._unlink()
+
+    def _unlink(self) -> None:
+        with contextlib.suppress(OSError):  # a file of the lock that stays is no harm
+            os.unlink(self._path)
 
     def _close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        descriptor, self._descriptor = self._descriptor, None  # never closed twice: the number may be another file's
+        if descriptor is not None:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         self.release()

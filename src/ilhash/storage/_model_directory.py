@@ -3,11 +3,18 @@
 A model is a directory of ``config.json`` (format number, library version, parameters, what each bit reported, and size
 and SHA-256 of every other file and of itself) and of files named after their content. Writing is: each file to a
 temporary name, fsync, rename, fsync of the directory, and config.json last. Until that last rename the old model is
-whole, and after it the new one is; a crash in between leaves at most a file that nobody names.
+whole, and after it the new one is; a crash in between leaves files that nobody names, which the next save removes.
+
+One process saves at a time; readers need no lock: whoever finds that a file has gone since config.json was read, reads
+that again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,64 +22,132 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.storage._arrays import arrays_in
 from ilhash.storage._damage import DamagedFileError, check_sha256, sha256_of
-from ilhash.storage._durable import make_folder, write_file
+from ilhash.storage._durable import TEMPORARY, make_folder, write_file
+from ilhash.storage._lock import StoreLockedError, WriterLock
+from ilhash.storage._reading import Record, read_file
 from ilhash.storage._sealed import Sealed
 
-_CONFIG = Sealed("config.json", "a model of ilhash", 1)
-_OURS = ("arrays-", "classifier-")  # beginnings of the names of files that we write and may remove
+ARRAYS = "arrays"
+_ROLE = r"(?:classifier-[0-9]+\.)?[a-z_]+-[0-9]+"  # of a file that is not arrays; of a mix, behind that of its family
+_FILES = rf"{ARRAYS}-[0-9a-f]{{16}}\.safetensors|{_ROLE}-[0-9a-f]{{16}}\.skops"
+_CONFIG = Sealed("config.json", "a model of ilhash", 1, before=_FILES, most=64 << 20)
+_LOCK = f"{TEMPORARY}lock"
+_LARGEST = 1 << 40  # bytes of one file: what is not there was refused before
+
+_PAUSES = (0, 0, 0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0)  # seconds before a description is read again
+WAIT = 20.0  # seconds for another process that saves to the same directory
 
 
 @dataclass
 class Contents:
-    """What is in a model's directory: a JSON document, arrays, and opaque files by name."""
+    """What is in a model's directory: a JSON document, arrays, and opaque files by name; and where, for sentences."""
 
     document: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     blobs: dict[str, bytes]
+    where: str = "the model"
 
 
 def write_directory(path: Path, contents: Contents) -> None:
     """Write contents to a new or existing model directory."""
     from safetensors.numpy import save as to_safetensors
 
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    parts = {ARRAYS: to_safetensors(arrays), **contents.blobs}
     _CONFIG.begun(path)
     make_folder(path)
-    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
-    parts = {"arrays": (to_safetensors(arrays), ".safetensors")}
-    parts |= {name: (blob, ".skops") for name, blob in contents.blobs.items()}
-    files: dict[str, dict[str, Any]] = {}
-    for role, (data, suffix) in parts.items():
-        digest = sha256_of([data])
-        name = f"{role}-{digest[:16]}{suffix}"
-        write_file(path / name, [data])
-        files[role] = {"name": name, "bytes": len(data), "sha256": digest}
-    _CONFIG.write(path, {**contents.document, "files": files})
-    named = {entry["name"] for entry in files.values()}
-    for old in path.iterdir():
-        if old.name.startswith(_OURS) and old.name not in named:
-            old.unlink()
+    with _one_writer(path):
+        _remove_leftovers(path, keep=_in_use(path))
+        files: dict[str, dict[str, Any]] = {}
+        for role, data in parts.items():
+            digest = sha256_of([data])
+            files[role] = {"name": _file_name(role, digest), "bytes": len(data), "sha256": digest}
+            write_file(path / files[role]["name"], [data])
+        _CONFIG.write(path, {**contents.document, "files": files})
+        _remove_leftovers(path, keep={entry["name"] for entry in files.values()})
+
+
+def _file_name(role: str, digest: str) -> str:
+    return f"{role}-{digest[:16]}{'.safetensors' if role == ARRAYS else '.skops'}"
+
+
+def _in_use(path: Path) -> set[str]:
+    """Return all files where there is a model: before a new one is whole, nothing of the old one may go."""
+    if (path / _CONFIG.name).exists():
+        return {file.name for file in path.iterdir() if not file.name.startswith(TEMPORARY)}
+    return set()
+
+
+def _remove_leftovers(path: Path, keep: set[str]) -> None:
+    for file in path.iterdir():
+        if _CONFIG.leftover(file.name) and file.name not in keep and file.name != _LOCK:
+            with contextlib.suppress(
+                OSError
+            ):  # what cannot go now (open elsewhere, on Windows) goes with the next save
+                file.unlink()
+
+
+@contextlib.contextmanager
+def _one_writer(path: Path) -> Iterator[None]:
+    """Hold the lock of a directory; its file is there only meanwhile."""
+    lock: WriterLock | None = None
+    try:
+        lock = _waited_for(path)
+        yield
+    finally:
+        if lock is not None:
+            lock.remove()
+
+
+def _waited_for(path: Path) -> WriterLock:
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            lock = WriterLock(path / _LOCK)
+        except StoreLockedError as error:
+            if time.monotonic() > end:
+                raise StoreLockedError(
+                    f"model {path} must be saved by one at a time, got another that did not finish in {WAIT:g} s: "
+                    f"{error}"
+                ) from None
+            time.sleep(0.01)
+            continue
+        if lock.in_place():  # not one whose file the last holder removed while this one waited
+            return lock
+        lock.release()
 
 
 def read_directory(path: Path) -> Contents:
     """Read and verify a model directory; whatever is wrong with it is said in one sentence."""
-    from safetensors.numpy import load as from_safetensors
-
     if not path.exists():
         raise FileNotFoundError(f"model {path} must be a directory written by save, got a path that does not exist")
-    document = _CONFIG.read(path)
-    blobs = {role: _read_file(path, entry) for role, entry in document["files"].items()}
-    return Contents(document, from_safetensors(blobs.pop("arrays")), blobs)
+    missing = ""
+    for pause in _PAUSES:
+        document = _CONFIG.read(path)
+        try:
+            return _contents(path, document)
+        except FileNotFoundError as error:  # perhaps another model was saved here since the description was read
+            missing = Path(error.filename or "").name
+            time.sleep(pause)
+    raise FileNotFoundError(f"model {path} must contain {missing}, got no such file")
 
 
-def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
-    file = path / entry["name"]
-    if not file.is_file():
-        raise FileNotFoundError(f"model {path} must contain {entry['name']}, got no such file")
-    data: bytes = file.read_bytes()
-    if len(data) != entry["bytes"]:
-        raise DamagedFileError(
-            f"{file} must have {entry['bytes']} bytes, got {len(data)}: it was truncated or extended"
-        )
-    check_sha256(file, entry["sha256"], sha256_of([data]))
+def _contents(path: Path, document: dict[str, Any]) -> Contents:
+    record = Record(document, str(path / _CONFIG.name))
+    files = record.record("files")
+    blobs = {role: _read_file(path, role, files.record(role)) for role in files.document}
+    if ARRAYS not in blobs:
+        raise DamagedFileError(f"{files.where} must name the file of the arrays, got {len(blobs)} others")
+    arrays = arrays_in(blobs.pop(ARRAYS), path / files.record(ARRAYS).text("name"))
+    return Contents(document, arrays, blobs, record.where)
+
+
+def _read_file(path: Path, role: str, entry: Record) -> bytes:
+    digest, name = entry.text("sha256", "[0-9a-f]{64}"), entry.text("name")
+    if not (role == ARRAYS or re.fullmatch(_ROLE, role)) or name != _file_name(role, digest):
+        raise DamagedFileError(f"{entry.where} must have the name of its role and content, got {name[:80]!r}")
+    data = read_file(path / name, _LARGEST, entry.whole("bytes"))
+    check_sha256(path / name, digest, sha256_of([data]))
     return data

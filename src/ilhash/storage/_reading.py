@@ -6,6 +6,7 @@ must be, and whatever is wrong is a :class:`StorageError` of one sentence.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -85,27 +86,30 @@ def _refuse_holes(path: Path, descriptor: int, size: int) -> None:
         raise DamagedFileError(f"{path} must hold its {size} bytes, got a file of holes, of which {there} are there")
 
 
-def read_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
+def read_file(path: Path, most: int = LARGEST_DOCUMENT, size: int | None = None) -> bytes:
     """Read a file of a folder of ours whole.
 
     Parameters
     ----------
     path : Path, the file
     most : int, optional, bytes that it may have
+    size : int, optional, bytes that it must have
 
     Returns
     -------
     bytes
     """
     with open_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > most:
-            raise DamagedFileError(f"{path} must have at most {most} bytes, got {size}")
-        return file.read(size)  # not `most`: Python makes room for all that it is asked for
+        got = os.fstat(file.fileno()).st_size
+        if size is not None and got != size:
+            raise DamagedFileError(f"{path} must have {size} bytes, got {got}: it was truncated or extended")
+        if got > most:
+            raise DamagedFileError(f"{path} must have at most {most} bytes, got {got}")
+        return file.read(got)  # not `most`: Python makes room for all that it is asked for
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def reading(what: str, kinds: tuple[type[Exception], ...] = _RAW) -> Iterator[None]:
     """Turn whatever content that is not as it should be makes Python or a library raise into one sentence.
 
     Errors of the system, of missing modules and of our own doors pass as they are.
@@ -113,12 +117,13 @@ def reading(what: str) -> Iterator[None]:
     Parameters
     ----------
     what : str, the beginning of the sentence: the file, and what it must be
+    kinds : tuple of types, optional, the errors that are meant; by default those that Python itself has for content
     """
     try:
         yield
     except (StorageError, ImportError, OSError):
         raise
-    except _RAW as error:
+    except kinds as error:
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise DamagedFileError(f"{what}, got something else ({type(error).__name__}: {reason})") from error
 
@@ -151,6 +156,19 @@ class Record:
         must = f"a whole number from {least} to {most}"
         return int(self._take(key, lambda value: type(value) is int and least <= value <= most, must))
 
+    def number(self, key: str, least: float = -math.inf, most: float = math.inf) -> float:
+        """Return a finite number between two others, whole or not, as it stands there."""
+        must = "a finite number" + ("" if least == -math.inf else f" from {least} to {most}")
+
+        def fits(value: Any) -> bool:
+            return type(value) in (int, float) and math.isfinite(value) and least <= value <= most
+
+        return self._take(key, fits, must)  # type: ignore[no-any-return]
+
+    def truth(self, key: str) -> bool:
+        """Return true or false."""
+        return bool(self._take(key, lambda value: isinstance(value, bool), "true or false"))
+
     def text(self, key: str, pattern: str | re.Pattern[str] | None = None, most: int = 1 << 20) -> str:
         """Return a text; of a pattern that all of it must match, if one is given."""
         must = f"a text of at most {most} characters" + (f" that matches {pattern}" if pattern else "")
@@ -170,16 +188,50 @@ class Record:
         """Return an object within this one."""
         return Record(self._take(key, lambda value: isinstance(value, dict), "an object"), f"{key!r} of {self.where}")
 
-    def items(self, key: str) -> list[Any]:
-        """Return a list, whose parts are not checked yet."""
-        return list(self._take(key, lambda value: isinstance(value, list), "a list"))
+    def items(self, key: str, n: int | None = None) -> list[Any]:
+        """Return a list, whose parts are not checked yet; of n parts, if that is given."""
+
+        def fits(value: Any) -> bool:
+            return isinstance(value, list) and n in (None, len(value))
+
+        return list(self._take(key, fits, "a list" if n is None else f"a list of {n} parts"))
+
+    def all_of(self, key: str, *kinds: type, n: int | None = None) -> list[Any]:
+        """Return a list of values of these kinds alone; numbers are finite."""
+        found = self.items(key, n)
+        wrong = [value for value in found if type(value) not in kinds or (value != value) or value in _INFINITE]
+        if wrong:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise DamagedFileError(
+                f"{self.where} must have {key!r}, a list of {names}, got {len(wrong)} others such as {_shown(wrong[0])}"
+            )
+        return found
+
+    def shallow(self, key: str, levels: int = 8) -> dict[str, Any]:
+        """Return an object of anything that is not deeper than that."""
+
+        def fits(value: Any, left: int) -> bool:
+            parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            return left > 0 and all(fits(part, left - 1) for part in parts if isinstance(part, dict | list))
+
+        must = f"an object of at most {levels} levels"
+        return dict(self._take(key, lambda value: isinstance(value, dict) and fits(value, levels), must))
 
     def records(self, key: str) -> list[Record]:
         """Return a list of objects."""
         return [Record(part, f"{key}[{place}] of {self.where}") for place, part in enumerate(self.items(key))]
 
+    def whole_or_none(self, key: str) -> int | None:
+        """Return a whole number from 0 on, or None where it is null."""
+        return None if self.document.get(key, _MISSING) is None else self.whole(key)
+
+    def completed(self, defaults: dict[str, Any]) -> Record:
+        """Return a record that has these values where this one has none."""
+        return Record({**defaults, **self.document}, self.where)
+
 
 _MISSING = object()
+_INFINITE = (math.inf, -math.inf)
 
 
 def _shown(value: Any) -> str:
@@ -197,6 +249,7 @@ def checked_array(
     *,
     least: float | None = None,
     most: float | None = None,
+    finite: bool = True,
 ) -> npt.NDArray[Any]:
     """Return an array of a file if it is what it must be.
 
@@ -206,7 +259,8 @@ def checked_array(
     name : str, the file and the array's name, for sentences
     dtype : dtype, which it must have exactly
     shape : sequence of int or None, its lengths; None for one that may be any
-    least, most : float, optional, bounds of all its values; floats must be finite in any case
+    least, most : float, optional, bounds of all its values
+    finite : bool, whether floats must be finite
 
     Returns
     -------
@@ -219,7 +273,7 @@ def checked_array(
     if array.dtype != np.dtype(dtype) or not fits:
         got = f"{array.dtype} of shape {array.shape}"
         raise DamagedFileError(f"{name} must be {np.dtype(dtype)} of shape ({wanted}), got {got}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
         wrong = np.count_nonzero(~np.isfinite(array))
         raise DamagedFileError(f"{name} must be finite, got {wrong} of {array.size} values that are not")
     if array.size and ((least is not None and array.min() < least) or (most is not None and array.max() > most)):

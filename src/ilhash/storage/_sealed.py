@@ -16,7 +16,7 @@ from typing import Any
 from ilhash._version import __version__
 from ilhash.storage._damage import DamagedFileError, UnknownFormatError, sha256_of
 from ilhash.storage._durable import TEMPORARY, write_file
-from ilhash.storage._reading import read_file
+from ilhash.storage._reading import LARGEST_DOCUMENT, read_file, reading
 
 Document = dict[str, Any]
 
@@ -30,6 +30,8 @@ class Sealed:
     format: int  # newest that this version knows, and the one that it writes
     kind: str | None = None  # stands in the document, where others have files of the same name
     seal: str = "checksum"  # key of the SHA-256 of the document without it, keys sorted
+    before: str = r"(?!)"  # pattern of the names of files that are written before it, and left where it never came
+    most: int = LARGEST_DOCUMENT  # bytes of it that are read
 
     def begun(self, folder: Path, argument: str = "path") -> bool:
         """Whether a folder has this document; refuse one that has not, but has other files."""
@@ -37,10 +39,14 @@ class Sealed:
             raise ValueError(f"{argument} must be a directory for {self.holder}, got the file {folder}")
         if (folder / self.name).exists():
             return True
-        if folder.is_dir() and not all(file.name.startswith(TEMPORARY) for file in folder.iterdir()):
+        if folder.is_dir() and not all(self.leftover(file.name) for file in folder.iterdir()):
             wanted = f"a new directory or one that holds {self.holder}"
             raise ValueError(f"{argument} must be {wanted}, got {folder} with other files in it")
         return False
+
+    def leftover(self, name: str) -> bool:
+        """Whether a file of that name is ours, so that it may be removed if the document does not name it."""
+        return name.startswith(TEMPORARY) or re.fullmatch(self.before, name) is not None
 
     def write(self, folder: Path, content: Mapping[str, Any]) -> None:
         """Write the document to its folder; it is durable when this returns."""
@@ -53,7 +59,7 @@ class Sealed:
             raise FileNotFoundError(
                 f"{folder} must be a directory of {self.holder} with a {self.name}, got none: not {self.holder}"
             )
-        return self.from_bytes(read_file(path), path)
+        return self.from_bytes(read_file(path, self.most), path)
 
     def sealed(self, content: Mapping[str, Any]) -> Document:
         """Return content as the document that is written."""
@@ -67,7 +73,9 @@ class Sealed:
     def from_bytes(self, data: bytes, path: Path) -> Document:
         """Return the document, verified."""
         document = self._recognized(data, path)
-        if document.get(self.seal) != self._checksum(document):
+        with reading(f"{path} must be the description of {self.holder}"):
+            checksum = self._checksum(document)
+        if document.get(self.seal) != checksum:
             raise DamagedFileError(f"{path} must be as it was written, got content that does not match its checksum")
         return document
 
