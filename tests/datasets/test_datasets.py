@@ -5,10 +5,15 @@ Tests of real data run where the folder named by ILHASH_DATA holds it, and are s
 
 import gzip
 import hashlib
+<<<<<<< HEAD
 import io
 import json
 import lzma
+=======
+import os
+>>>>>>> supply
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -110,6 +115,43 @@ def test_altered_file_is_refused(name, layout, tmp_path, monkeypatch):
     first, expected = next(iter(sums.items()))
     got = hashlib.sha256(b"altered").hexdigest()
     refused(DamagedFileError, str(tmp_path / name / first), expected, got, read=load, path=name)
+
+
+def _bomb():
+    """128 MiB of zeros under the header of an idx file, in 130 kB."""
+    return gzip.compress(bytes.fromhex("00000803") + bytes(2**27))
+
+
+@pytest.mark.parametrize("content", [_bomb, lambda: gzip.compress(b""), lambda: b"\x1f\x8b", lambda: b""])
+def test_nothing_is_unpacked_but_what_is_known(content, tmp_path):
+    """An archive that is another than the published one is refused before it is opened, whatever it would become."""
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    for name in SPECS["mnist"].layouts[0]:
+        (folder / name).write_bytes(content())
+    tracemalloc.start()
+    refused(DamagedFileError, "must have SHA-256", read=lambda path: load("mnist", path), path=tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
+
+
+def test_a_file_of_holes_is_not_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"a")
+    os.truncate(tmp_path / "a", 2**36)
+    with pytest.raises(DamagedFileError, match=r"of holes|at most"):
+        Folder(tmp_path, {"a": "0" * 64}).read("a")
+
+
+def test_links_may_lead_to_files_and_pipes_are_missing(tmp_path):
+    (tmp_path / "real").write_bytes(b"abc")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe")
+    folder = Folder(tmp_path, {"link": hashlib.sha256(b"abc").hexdigest(), "pipe": "0" * 64})
+    assert folder.read("link") == b"abc"
+    assert folder.missing() == ["pipe"]
+    with pytest.raises(DamagedFileError, match="got a pipe"):
+        folder.read("pipe")
 
 
 def test_available_opens_nothing(tmp_path):

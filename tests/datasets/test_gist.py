@@ -1,8 +1,11 @@
 """GIST against its textbook form, one image at a time in float64; and the dataset that is computed once."""
 
 import functools
+import os
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -239,6 +242,47 @@ def test_computed_once_and_then_read(small_cifar):
     assert again.X.flags.writeable
     assert len(small_cifar) == 1
     assert len([*cache_home().iterdir()]) == 1  # nothing temporary is left
+
+
+def _sealed(**arrays):
+    """Return arrays as they are kept, checksum and all."""
+    with tempfile.TemporaryDirectory() as folder:
+        computed._FILE.write(Path(folder, "kept"), arrays)
+        return Path(folder, "kept").read_bytes()
+
+
+FORGED = {
+    "no labels": lambda X, y: _sealed(X=X),
+    "other labels": lambda X, y: _sealed(X=X, y=y + 1),
+    "fewer labels": lambda X, y: _sealed(X=X, y=y[1:]),
+    "other type": lambda X, y: _sealed(X=X.astype(np.float64), y=y),
+    "not finite": lambda X, y: _sealed(X=X * np.float32(np.nan), y=y),
+    "flat": lambda X, y: _sealed(X=X.ravel(), y=y),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_file_is_computed_again_and_said(forged, small_cifar):
+    """Its checksum is right, but it is not what was asked for."""
+    expected = load("cifar10-gist")
+    (path,) = cache_home().iterdir()
+    path.write_bytes(FORGED[forged](expected.X, expected.y))
+    with pytest.warns(RuntimeWarning, match="is damaged .* must be"):
+        found = load("cifar10-gist")
+    np.testing.assert_array_equal(found.X, expected.X)
+    np.testing.assert_array_equal(found.y, expected.y)
+
+
+@pytest.mark.parametrize("special", ["pipe", "link"])
+def test_a_kept_file_is_a_file_of_its_own(special, small_cifar, tmp_path):
+    expected = load("cifar10-gist").X
+    (path,) = cache_home().iterdir()
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere") if special == "link" else os.mkfifo(path)
+    with pytest.warns(RuntimeWarning, match=f"is damaged .* got a .*{special}"):
+        np.testing.assert_array_equal(load("cifar10-gist").X, expected)
+    assert path.is_file()
+    assert not path.is_symlink()
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "one bit", "other arrays", "folder"])

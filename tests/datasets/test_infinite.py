@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests import oracles
 from ilhash import _core
 from ilhash.datasets import InfiniteDigits, available, load
 from ilhash.datasets import _infinite as infinite
+from ilhash.storage import DamagedFileError, StorageError, sha256_of_file
 from ilhash.vectors.io import read_matrix, read_vector
 
 ROOT = Path(__file__).parents[2]
@@ -373,14 +375,82 @@ def test_write(endless, tmp_path, monkeypatch):
     assert np.array_equal(read_vector(folder / "y.npy"), y)
     assert calls == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
     about = json.loads((folder / "about.json").read_text())
-    arguments = {name: about.pop(name) for name in ("start", "n")}
-    again = InfiniteDigits(**about)
+    again = InfiniteDigits(**about["arguments"])
     assert repr(again) == repr(endless)
-    assert arguments == {"start": 70, "n": 2_500}
+    assert (about["start"], about["n"]) == (70, 2_500)
+    opened, labels = again.open_written(folder, 2_500, 70)
+    assert isinstance(opened, np.memmap)
+    assert not opened.flags.writeable
+    assert np.array_equal(opened, X)
+    assert np.array_equal(labels, y)
 
 
 def test_write_nothing(endless, tmp_path):
     assert np.load(endless.write(tmp_path / "none", 0) / "X.npy").shape == (0, 64)
+    assert endless.open_written(tmp_path / "none", 0)[0].shape == (0, 64)
+
+
+def test_written_digits_are_these_or_refused(endless, tmp_path):
+    folder = endless.write(tmp_path / "set", 50, 7)
+    for other, n, start in ((InfiniteDigits("digits", seed=99), 50, 7), (endless, 49, 7), (endless, 50, 8)):
+        with pytest.raises(DamagedFileError, match="must hold the images of"):
+            other.open_written(folder, n, start)
+    with pytest.raises(FileNotFoundError):
+        endless.open_written(tmp_path / "none", 50, 7)
+
+
+def test_changed_digits_are_said_or_the_same(endless, tmp_path):
+    folder = endless.write(tmp_path / "set", 50)
+    X, y = (np.array(one) for one in endless.open_written(folder, 50))
+    rng = np.random.default_rng(0)
+    said = 0
+    for _ in range(300):
+        file = folder / ("X.npy", "y.npy", "about.json")[rng.integers(3)]
+        before = file.read_bytes()
+        data = bytearray(before)
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        file.write_bytes(data[: rng.integers(len(data))] if rng.random() < 0.2 else data)
+        try:
+            found = endless.open_written(folder, 50)
+        except StorageError:
+            said += 1
+        else:
+            assert np.array_equal(found[0], X)
+            assert np.array_equal(found[1], y)
+        file.write_bytes(before)
+    assert said > 250
+
+
+def test_forged_and_special_files_are_refused(endless, tmp_path):
+    folder = endless.write(tmp_path / "set", 50)
+    labels = np.load(folder / "y.npy")
+    np.save(folder / "y.npy", labels + 2**40)
+    about = json.loads((folder / "about.json").read_text())
+    about["sha256"]["y.npy"] = sha256_of_file(folder / "y.npy")
+    (folder / "about.json").write_bytes(infinite._ABOUT.to_bytes(about))
+    with pytest.raises(StorageError, match="must hold labels of 'digits'"):
+        endless.open_written(folder, 50)
+    for sums in (5, {}, {"X.npy": "no", "y.npy": "no"}):
+        (folder / "about.json").write_bytes(infinite._ABOUT.to_bytes({**about, "sha256": sums}))
+        with pytest.raises(StorageError):
+            endless.open_written(folder, 50)
+    (folder / "about.json").write_bytes(infinite._ABOUT.to_bytes(about))
+    (folder / "X.npy").unlink()
+    os.mkfifo(folder / "X.npy")
+    with pytest.raises(StorageError, match="got a pipe"):
+        endless.open_written(folder, 50)
+
+
+def test_digits_of_the_version_before_open(endless, tmp_path):
+    """Their about.json had the arguments beside the others, and no checksums."""
+    folder = endless.write(tmp_path / "set", 50)
+    about = json.loads((folder / "about.json").read_text())
+    flat = {**about["arguments"], "start": 0, "n": 50}
+    (folder / "about.json").write_text(json.dumps(flat))
+    np.testing.assert_array_equal(endless.open_written(folder, 50)[0], endless[0:50][0])
+    (folder / "X.npy").write_bytes((folder / "X.npy").read_bytes()[:-1])
+    with pytest.raises(DamagedFileError, match="must be u1 of shape"):
+        endless.open_written(folder, 50)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])

@@ -1,9 +1,12 @@
 """Edge histograms: rows in the order of the images, every refusal one sentence."""
 
+import os
+
 import numpy as np
 import pytest
 
 from ilhash.datasets import read_edge_histograms
+from ilhash.storage import StorageError
 
 ROWS = np.random.default_rng(0).integers(0, 8, (25, 150)).astype(np.float32)
 ROWS[3, 7] = 0.125
@@ -119,3 +122,13 @@ def test_bad_files(text, parts, tmp_path):
 def test_file_that_is_not_text(tmp_path):
     (tmp_path / "0.txt").write_bytes(b"\xff\xfe\x00")
     refused(ValueError, tmp_path, "0.txt", "UTF-8")
+
+
+def test_pipes_and_devices_are_not_read(tmp_path):
+    os.mkfifo(tmp_path / "0.txt")
+    (tmp_path / "1.txt").symlink_to("/dev/zero")
+    for name, kind in (("0.txt", "pipe"), ("1.txt", "device")):
+        with pytest.raises(StorageError, match=f"must be a regular file, got a {kind}"):
+            read_edge_histograms(tmp_path / name)
+    with pytest.raises(StorageError, match="got a pipe"):
+        read_edge_histograms(tmp_path)

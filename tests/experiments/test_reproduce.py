@@ -29,7 +29,7 @@ from ilhash.experiments.engine.models import make_model, stored_parameters
 from ilhash.experiments.engine.problems import load_problem, prefix
 from ilhash.experiments.engine.run import run_cells
 from ilhash.experiments.engine.scales import SCALES, get_scale
-from ilhash.experiments.engine.store import Results
+from ilhash.experiments.engine.store import _RUN, FORMAT, Results
 from ilhash.experiments.engine.tasks import Context, compute
 from ilhash.experiments.experiment import cells_of, experiments
 from ilhash.experiments.report.page import judge_all, write_figures, write_report
@@ -305,6 +305,7 @@ def test_the_committed_results_give_the_verdicts_that_page_and_words_tell(tmp_pa
     with zipfile.ZipFile(committed / "paper-cells.zip") as archive:
         archive.extractall(tmp_path / "paper")
     results = Results.open(tmp_path / "paper")
+    assert results.format == FORMAT, "every cell has its checksum"
     counts = Counter(one.verdict for _, one in judge_all(results))
     page = (committed / "paper.html").read_text(encoding="utf-8")
     assert {verdict: int(re.search(rf"<b>(\d+)</b> {verdict}</li>", page)[1]) for verdict in counts} == counts
@@ -366,7 +367,7 @@ def test_other_folders_are_refused_and_left_alone(tmp_path, capsys):
     with pytest.raises(ValueError, match=r"must be of the scale 'paper', got .* which holds 'smoke'"):
         Results.create(folder, get_scale("paper"))
     identity = json.loads((folder / "run.json").read_text())
-    other = json.dumps({**identity, "ilhash": "0.0.1"})
+    other = json.dumps(_RUN.sealed({**identity, "ilhash": "0.0.1"}))
     (folder / "run.json").write_text(other)
     _refused(capsys, ["runtime", "--out", str(folder)], r"got .* of ilhash 0\.0\.1")
     _refused(capsys, ["report", "--out", str(folder)], r"got .* of ilhash 0\.0\.1")

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +17,15 @@ def test_a_regular_file_is_read(tmp_path):
         read_file(tmp_path / "a", most=2)
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "none")
+
+
+def test_a_small_file_takes_little_memory(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    tracemalloc.start()
+    read_file(tmp_path / "a")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path):

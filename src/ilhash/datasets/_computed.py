@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ilhash.storage import DamagedFileError, SealedArrays, make_folder
+from ilhash.storage import SealedArrays, StorageError, checked_array, make_folder, open_file
 
 from ._edge_histograms import edge_histograms
 from ._files import Folder, home_of
@@ -69,10 +69,14 @@ def load_described(name: str, folder: Folder, progress: Progress | None = None) 
 def _kept(path: Path) -> Arrays | None:
     """Read kept arrays; None if there are none, or if they are damaged, which is said."""
     try:
-        return _FILE.read(path)[0]
-    except FileNotFoundError:
+        with open_file(path):  # a pipe would keep us waiting
+            arrays = _FILE.read(path)[0]
+        X = checked_array(arrays.get("X"), f"X of {path}", np.float32, (None, None))
+        y = checked_array(arrays.get("y"), f"y of {path}", np.int64, (len(X),), least=0, most=len(CIFAR10_NAMES) - 1)
+        return {"X": X, "y": y}
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (DamagedFileError, OSError) as error:
+    except (StorageError, OSError) as error:
         warnings.warn(f"{path} is damaged ({error}): computing it again", RuntimeWarning, stacklevel=4)
     return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from ilhash.storage import check_sha256, sha256_of
+from ilhash.storage import check_sha256, read_file, sha256_of
 
 from ._registry import Spec, Sums
 
@@ -48,8 +48,11 @@ class Folder:
         return [name for name in self.sums if not (self.path / name).is_file()]
 
     def read(self, name: str) -> bytes:
-        """Read a file once, and give its bytes only if their SHA-256 is the expected one."""
-        data = (self.path / name).read_bytes()
+        """Read a file once, and give its bytes only if their SHA-256 is the expected one.
+
+        So nothing is unpacked but what is known byte by byte. A link may lead to it: the folder is the user's own.
+        """
+        data = read_file((self.path / name).resolve())
         check_sha256(self.path / name, self.sums[name], sha256_of([data]))
         return data
 

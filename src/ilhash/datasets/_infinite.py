@@ -8,7 +8,6 @@ defines to the last bit. So the bytes are the same on every machine.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -21,7 +20,19 @@ import numpy.typing as npt
 
 from ilhash import _core
 from ilhash._checks import check_choice, check_threads, is_whole
-from ilhash.storage import new_folder, write_npy
+from ilhash.storage import (
+    DamagedFileError,
+    Record,
+    Sealed,
+    check_sha256,
+    new_folder,
+    npy_header,
+    open_file,
+    parse_json,
+    read_file,
+    sha256_of_file,
+    write_npy,
+)
 
 from ._catalogue import load
 
@@ -35,6 +46,9 @@ MEAN_OF_UNIT_KNOTS = 151 / 315 * math.sqrt(math.pi / 6)
 # The least and the most of each strength, in the order of the parameters.
 LIMITS = {"displacement": (0, 5), "smoothness": (4, 28), "rotation": (0, 45), "scale": (0, 0.5), "shift": (0, 8)}
 END = 2**63
+
+_ABOUT = Sealed("about.json", "written infinite digits", 1, kind="infinite digits")
+_AGAIN = "remove the folder and write it again"
 
 IMAGES_PER_TASK = 1_024
 IMAGES_PER_BLOCK = 32_768
@@ -190,8 +204,8 @@ class InfiniteDigits:
         Parameters
         ----------
         path : path-like
-            The folder. It holds ``X.npy`` and ``y.npy`` (open them with ``mmap_mode="r"``) and ``about.json``, and
-            appears when they are complete.
+            The folder. It holds ``X.npy`` and ``y.npy`` (`open_written` maps them) and ``about.json``, which has the
+            arguments that make them again and their SHA-256, and appears when they are complete.
         n, start : int, images start, ..., start + n - 1
         n_threads : int, as for `images`
         progress : callable, optional, called with the number of images that are written, and n
@@ -210,7 +224,6 @@ class InfiniteDigits:
         n = _whole("n", n)
         span = _span(start, _whole("start", start) + n)
         blocks = [(a, min(a + IMAGES_PER_BLOCK, span.stop)) for a in range(span.start, span.stop, IMAGES_PER_BLOCK)]
-        about = {"source": self.source, "part": self.part, "seed": self.seed, **self.strengths}
         threads = check_threads(n_threads)
 
         def made() -> Iterator[npt.NDArray[np.uint8]]:
@@ -222,13 +235,83 @@ class InfiniteDigits:
         with new_folder(Path(path)) as folder:
             write_npy(folder / "X.npy", "u1", (n, self._images.shape[1]), made())
             write_npy(folder / "y.npy", "<i8", (n,), (self.labels(*block) for block in blocks))
-            text = json.dumps(about | {"start": span.start, "n": n}, indent=1)
-            (folder / "about.json").write_text(text + "\n")
+            sums = {name: sha256_of_file(folder / name) for name in ("X.npy", "y.npy")}
+            about = {"arguments": self._arguments(), "start": span.start, "n": n, "sha256": sums}
+            (folder / _ABOUT.name).write_bytes(_ABOUT.to_bytes(about))
         return Path(path)
+
+    def open_written(
+        self, path: str | os.PathLike[str], n: int, start: int = 0
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Open n images that `write` put in a folder; every byte is read once and compared with its SHA-256.
+
+        Parameters
+        ----------
+        path : path-like, the folder
+        n, start : int, as they were written
+
+        Returns
+        -------
+        X : ndarray of shape (n, 784 or 64), uint8, a read-only memory map
+        y : ndarray of shape (n,), int64
+
+        Raises
+        ------
+        ilhash.StorageError
+            The folder holds other images, or files that are not as they were written.
+        """
+        folder = Path(path)
+        wanted = {"arguments": self._arguments(), "start": _whole("start", start), "n": _whole("n", n)}
+        sums = _sums(folder, wanted)
+        shapes = {"X.npy": ("u1", (n, self._images.shape[1])), "y.npy": ("<i8", (n,))}
+        X, y = (_mapped(folder / name, dtype, shape) for name, (dtype, shape) in shapes.items())
+        for name, wanted_sum in sums.items():
+            check_sha256(folder / name, wanted_sum, sha256_of_file(folder / name), f": {_AGAIN}")
+        labels = np.array(y)
+        if not np.isin(labels, self._labels).all():
+            raise DamagedFileError(f"{folder / 'y.npy'} must hold labels of {self.source!r}, got others: {_AGAIN}")
+        return X, labels
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"source": self.source, "part": self.part, "seed": self.seed, **self.strengths}
 
     def _drawn(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         span = _span(start, stop)
         return _core.digit_sources(len(self._images), self.seed, span.start, span.stop - span.start)
+
+
+# What was written before -----------------------------------------------------------------------------------
+
+
+def _sums(folder: Path, wanted: dict[str, Any]) -> dict[str, str]:
+    """Return the SHA-256 of the files of a folder that holds what is wanted; none where it was written without them."""
+    file = folder / _ABOUT.name
+    data = read_file(file)
+    found = parse_json(data, file, f"the description of {_ABOUT.holder}")
+    sealed = "format" in found
+    if sealed:
+        found = _ABOUT.from_bytes(data, file)
+        about = {key: found.get(key) for key in wanted}
+    else:  # as the version before wrote it, the arguments beside the others
+        about = {"arguments": {key: found.get(key) for key in wanted["arguments"]}}
+        about |= {key: found.get(key) for key in ("start", "n")}
+    if about != wanted:
+        raise DamagedFileError(f"{folder} must hold the images of {wanted}, got those of {about}: {_AGAIN}")
+    if not sealed:
+        return {}
+    sums = Record(found, str(file)).record("sha256")
+    return {name: sums.text(name, "[0-9a-f]{64}") for name in ("X.npy", "y.npy")}
+
+
+def _mapped(path: Path, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Map a .npy file that must be exactly as it is written for a type and a shape."""
+    header = npy_header(dtype, shape)
+    size = len(header) + math.prod(shape) * np.dtype(dtype).itemsize
+    with open_file(path) as file:
+        there = os.fstat(file.fileno()).st_size
+        if file.read(len(header)) != header or there != size:
+            raise DamagedFileError(f"{path} must be {dtype} of shape {shape} in {size} bytes, got {there}: {_AGAIN}")
+        return np.memmap(file, dtype, "r", len(header), shape)
 
 
 # What the kernel needs ------------------------------------------------------------------------------------

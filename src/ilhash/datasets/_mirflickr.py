@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ilhash._checks import check_count
+from ilhash.storage import open_file
 
 SIZE = 150
 MOST = float(np.finfo(np.float32).max)
@@ -82,8 +83,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _read(file: Path) -> npt.NDArray[np.float32]:
+    with open_file(file.resolve()) as opened:  # a regular one; a link may lead to it
+        content = opened.read()
     try:
-        lines = file.read_text(encoding="utf-8-sig").replace(",", " ").split("\n")
+        lines = content.decode("utf-8-sig").replace(",", " ").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} must be UTF-8 text, but it could not be decoded ({error})") from None
     rows = [(line, cells) for line, text in enumerate(lines, 1) if (cells := text.split())]

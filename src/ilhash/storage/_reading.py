@@ -101,7 +101,7 @@ def read_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise DamagedFileError(f"{path} must have at most {most} bytes, got {size}")
-        return file.read(most + 1)
+        return file.read(size)  # not `most`: Python makes room for all that it is asked for
 
 
 @contextmanager

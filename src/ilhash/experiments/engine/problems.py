@@ -155,8 +155,7 @@ def _infinite(data: Data, folder: Path) -> Problem:
     source = INFINITE[data.source]
     train = datasets.InfiniteDigits(source, part="train")
     held_apart = datasets.InfiniteDigits(source, part="test") if source == "mnist" else train
-    path = _made(data, folder)
-    X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy")
+    X, y = train.open_written(_made(data, folder), data.n_base)
     start = 0 if held_apart is not train else data.n_base
     queries, query_y = held_apart.images(start, start + data.n_queries)
     protocol = GivenQueries.of(y, query_y, data.k)

@@ -5,12 +5,16 @@ sessions.json          when and how it was computed: commands, environment
 cells/<key>.npz        arrays of a cell
 cells/<key>.json       the cell and its numbers, with the SHA-256 of the arrays; written last
 data/                  made data that cells read again; may be removed
+
+Every .json carries a SHA-256 of itself, and a cell is taken only from the file that is named after it. In folders of
+format 1 the files had none; they are still read, and get one when a run goes on in their folder.
 """
 
 from __future__ import annotations
 
-import io
 import json
+import math
+import os
 import platform
 import sys
 import time
@@ -25,11 +29,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash._version import __version__
-from ilhash.experiments.engine.cells import Cell, Outcome
-from ilhash.experiments.engine.scales import Scale, get_scale
-from ilhash.storage import DamagedFileError, UnknownFormatError, make_folder, parse_json, sha256_of, write_file
+from ilhash.experiments.engine.cells import DONE, TIME_LIMIT, UNDEFINED, Cell, Outcome
+from ilhash.experiments.engine.scales import SCALES, Scale, get_scale
+from ilhash.storage import (
+    DamagedFileError,
+    Record,
+    Sealed,
+    UnknownFormatError,
+    from_npz,
+    make_folder,
+    parse_json,
+    read_file,
+    reading,
+    sha256_of,
+    to_npz,
+    write_file,
+)
 
-FORMAT = 1  # of the folder and of what tasks compute: raise it when a stored cell comes to mean something else
+FORMAT = 2  # of the folder and of what tasks compute: raise it when a stored cell comes to mean something else
+UNSEALED = 1  # the format before files had checksums; its cells mean the same
+_RUN = Sealed("run.json", "a run of `ilhash reproduce`", FORMAT)
+_SESSIONS = Sealed("sessions.json", "the sessions of a run of `ilhash reproduce`", FORMAT, kind="sessions")
+_CELL = Sealed("<key>.json", "a cell of `ilhash reproduce`", FORMAT, kind="cell")
+_AGAIN = "remove it and its .npz to compute the cell again"
 
 
 @dataclass(frozen=True)
@@ -40,10 +62,12 @@ class Results:
     ----------
     path : Path, of the folder
     scale : Scale
+    format : int, of the folder; what is written is always of the newest
     """
 
     path: Path
     scale: Scale
+    format: int = FORMAT
     # stored cells never change
     _read: dict[str, Outcome] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -69,11 +93,11 @@ class Results:
                     f"the results folder must be of the scale {scale.name!r}, got {path}, which holds "
                     f"{results.scale.name!r}: name another folder"
                 )
-            return results
+            return results if results.format == FORMAT else results._sealed()
         if path.exists() and any(path.iterdir()):
             raise ValueError(f"the results folder must be new, empty, or of an earlier run, got {path}")
         make_folder(path / "cells")
-        _write_json(path / "run.json", _identity(scale))
+        _RUN.write(path, _identity(scale))
         return cls(path, scale)
 
     @classmethod
@@ -88,22 +112,31 @@ class Results:
         -------
         Results
         """
-        if not (path / "run.json").is_file():
+        file = path / _RUN.name
+        if not file.is_file():
             raise FileNotFoundError(f"no results of `ilhash reproduce` in {path}: it has no run.json")
-        what = "the description of a run of `ilhash reproduce`"
-        found = parse_json((path / "run.json").read_bytes(), path / "run.json", what)
-        if not {"format", "ilhash", "scale", "scale_hash"} <= found.keys():
-            raise UnknownFormatError(f"{path / 'run.json'} must be {what}, got another JSON document")
-        scale = get_scale(str(found["scale"]))
-        wanted = _identity(scale)
-        if found != wanted:
+        found = _run(file)
+        about = Record(found, str(file))
+        scale = get_scale(about.one_of("scale", tuple(SCALES)))
+        wanted = {"ilhash": __version__, **_identity(scale)}
+        if wanted != {key: found[key] for key in wanted}:
             raise ValueError(
                 f"the results folder must be of ilhash {wanted['ilhash']} with these experiments (format "
-                f"{wanted['format']}, scale {scale.name} {wanted['scale_hash']}), got {path} of ilhash "
+                f"{FORMAT}, scale {scale.name} {wanted['scale_hash']}), got {path} of ilhash "
                 f"{found['ilhash']} (format {found['format']}, scale {found['scale']} {found['scale_hash']}): "
                 "name another folder"
             )
-        return cls(path, scale)
+        return cls(path, scale, about.whole("format", UNSEALED, FORMAT))
+
+    def _sealed(self) -> Results:
+        """Write every file of a folder of the format before again, with its checksum; the folder's own comes last."""
+        for file in sorted((self.path / "cells").glob("*.json")):
+            self._from_files(file.stem)  # whatever can be known to be damaged is not sealed
+            write_file(file, [_CELL.to_bytes(self._document(file))])
+        if os.path.lexists(self.path / _SESSIONS.name):
+            _SESSIONS.write(self.path, {"sessions": self.sessions()})
+        _RUN.write(self.path, _identity(self.scale))
+        return Results(self.path, self.scale)
 
     def has(self, cell: Cell) -> bool:
         """Say whether a cell is stored.
@@ -116,7 +149,7 @@ class Results:
         -------
         bool
         """
-        return self._file(cell, ".json").is_file()
+        return os.path.lexists(self._file(cell.key, ".json"))
 
     def write(self, cell: Cell, outcome: Outcome) -> None:
         """Store a cell: arrays first, and then the numbers, which make it count.
@@ -126,17 +159,16 @@ class Results:
         cell : Cell
         outcome : Outcome, whose arrays are stored to seven digits: more than any figure shows, in half the space
         """
-        buffer = io.BytesIO()
         stored: dict[str, Any] = {name: _retyped(own, np.float64, np.float32) for name, own in outcome.arrays.items()}
-        np.savez_compressed(buffer, **stored)
-        data = buffer.getvalue()
+        data = to_npz(stored) if stored else b""
         document: dict[str, Any] = {"task": cell.task, "params": cell.params, "seed": cell.seed}
         document |= {"status": outcome.status, "reason": outcome.reason, "seconds": round(outcome.seconds, 3)}
-        document |= {"numbers": outcome.numbers, "sha256": sha256_of([data]) if outcome.arrays else None}
+        document |= {"numbers": outcome.numbers, "sha256": sha256_of([data]) if stored else None}
         document["versions"] = versions()
-        if outcome.arrays:
-            write_file(self._file(cell, ".npz"), [data])
-        _write_json(self._file(cell, ".json"), document)
+        plain = json.loads(json.dumps(document, allow_nan=False))  # as it will be read: names of numbers are texts
+        if stored:
+            write_file(self._file(cell.key, ".npz"), [data])
+        write_file(self._file(cell.key, ".json"), [_CELL.to_bytes(plain)])
 
     def read(self, cell: Cell) -> Outcome | None:
         """Return a stored cell.
@@ -152,23 +184,40 @@ class Results:
         if cell.key not in self._read:
             if not self.has(cell):
                 return None
-            self._read[cell.key] = self._from_files(cell)
+            self._read[cell.key] = self._from_files(cell.key)
         return self._read[cell.key]
 
-    def _from_files(self, cell: Cell) -> Outcome:
-        file = self._file(cell, ".json")
-        document = parse_json(file.read_bytes(), file, "the numbers of a cell")
-        arrays: dict[str, Any] = {}
-        if document["sha256"] is not None:
-            data = self._file(cell, ".npz").read_bytes()
-            if sha256_of([data]) != document["sha256"]:
-                raise DamagedFileError(
-                    "the arrays of a cell must be as they were written, got other bytes in "
-                    f"{self._file(cell, '.npz')}: remove it and its .json to compute the cell again"
-                )
-            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: _retyped(archive[name], np.float32, np.float64) for name in archive.files}
-        return Outcome(document["numbers"], arrays, document["status"], document["reason"], document["seconds"])
+    def _from_files(self, key: str) -> Outcome:
+        file = self._file(key, ".json")
+        about = Record(self._document(file), str(file))
+        found = Cell(about.text("task"), about.record("params").document, about.whole("seed", least=-(2**63)))
+        with reading(f"{file} must hold the parameters of a cell"):
+            own = found.key
+        if own != key:
+            raise DamagedFileError(f"{file} must hold the cell of that name, got {own}: {found}: {_AGAIN}")
+        status, reason = about.one_of("status", (DONE, UNDEFINED, TIME_LIMIT)), about.text("reason")
+        none = about.document.get("sha256", "") is None
+        arrays = {} if none else self._arrays(key, about.text("sha256", "[0-9a-f]{64}"))
+        return Outcome(about.record("numbers").document, arrays, status, reason, _seconds(about))
+
+    def _document(self, file: Path) -> dict[str, Any]:
+        """Return the document of a cell; one without a checksum only in a folder where they had none."""
+        data = read_file(file)
+        if self.format == UNSEALED:
+            document = parse_json(data, file, "the numbers of a cell")
+            if not {"format", "kind", _CELL.seal} & document.keys():
+                return document
+        return _CELL.from_bytes(data, file)
+
+    def _arrays(self, key: str, wanted: str) -> dict[str, NDArray[Any]]:
+        file = self._file(key, ".npz")
+        data = read_file(file)
+        if sha256_of([data]) != wanted:
+            raise DamagedFileError(
+                f"the arrays of a cell must be as they were written, got other bytes in {file}: remove it and its "
+                ".json to compute the cell again"
+            )
+        return {name: _retyped(array, np.float32, np.float64) for name, array in from_npz(data, file).items()}
 
     @contextmanager
     def session(self, command: str) -> Iterator[None]:
@@ -186,12 +235,12 @@ class Results:
         earlier = self.sessions()
         about: dict[str, Any] = {"begun": begun.strftime("%Y-%m-%d %H:%M"), "command": command}
         about |= {"computed": None, "seconds": None, "environment": environment()}
-        _write_json(self.path / "sessions.json", [*earlier, about])
+        _SESSIONS.write(self.path, {"sessions": [*earlier, about]})
         try:
             yield
         finally:
             about |= {"computed": self._n_stored() - before, "seconds": round(time.monotonic() - clock, 1)}
-            _write_json(self.path / "sessions.json", [*earlier, about])
+            _SESSIONS.write(self.path, {"sessions": [*earlier, about]})
 
     def _n_stored(self) -> int:
         return sum(1 for _ in (self.path / "cells").glob("*.json"))
@@ -203,16 +252,44 @@ class Results:
         -------
         list of dict
         """
-        path = self.path / "sessions.json"
-        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-        return found
+        file = self.path / _SESSIONS.name
+        if not os.path.lexists(file):
+            return []
+        data = read_file(file)
+        if self.format == UNSEALED and data.lstrip().startswith(b"["):
+            with reading(f"{file} must be the list of sessions of a run"):
+                found = {"sessions": json.loads(data)}
+        else:
+            found = _SESSIONS.from_bytes(data, file)
+        sessions = Record(found, str(file)).records("sessions")
+        for session in sessions:
+            session.text("begun"), session.text("command"), session.record("environment")
+        return [session.document for session in sessions]
 
-    def _file(self, cell: Cell, suffix: str) -> Path:
-        return self.path / "cells" / f"{cell.key}{suffix}"
+    def _file(self, key: str, suffix: str) -> Path:
+        return self.path / "cells" / f"{key}{suffix}"
+
+
+def _run(file: Path) -> dict[str, Any]:
+    """Return what a folder says of itself, verified where it has a checksum."""
+    data = read_file(file)
+    what = "the description of a run of `ilhash reproduce`"
+    found = parse_json(data, file, what)
+    if not {"format", "ilhash", "scale", "scale_hash"} <= found.keys():
+        raise UnknownFormatError(f"{file} must be {what}, got another JSON document")
+    unsealed = found["format"] == UNSEALED and _RUN.seal not in found
+    return found if unsealed else _RUN.from_bytes(data, file)
+
+
+def _seconds(about: Record) -> float:
+    seconds: Any = about.document.get("seconds")
+    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        raise DamagedFileError(f"{about.where} must have 'seconds', a number from 0 on, got {seconds!r}: {_AGAIN}")
+    return float(seconds)
 
 
 def _identity(scale: Scale) -> dict[str, Any]:
-    return {"format": FORMAT, "ilhash": __version__, "scale": scale.name, "scale_hash": scale.hash}
+    return {"scale": scale.name, "scale_hash": scale.hash}
 
 
 def versions() -> dict[str, str]:
@@ -226,8 +303,6 @@ def versions() -> dict[str, str]:
 
 def environment() -> dict[str, Any]:
     """Return what a reader must know of the machine and its software."""
-    import os
-
     from ilhash import core_simd
 
     found = {**versions(), "system": f"{platform.system()} {platform.machine()}", "processor": _processor()}
@@ -245,8 +320,3 @@ def _processor() -> str:
 def _retyped(array: NDArray[Any], given: type, wanted: type) -> NDArray[Any]:
     """Return an array of the given type as the wanted one, and any other as it is."""
     return array.astype(wanted) if array.dtype == given else array
-
-
-def _write_json(path: Path, document: Any) -> None:
-    text = json.dumps(document, indent=1, allow_nan=False)
-    write_file(path, [text.encode("utf-8") + b"\n"])
