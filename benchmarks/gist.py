@@ -60,7 +60,7 @@ def retrieval(features: datasets.Dataset) -> None:
     X, y = features.X, features.y
 
     def precision(model: ILH) -> float:
-        return precision_at_k(model.transform(X[base]), y[base], model.transform(X[queries]), y[queries], 500)[0]
+        return precision_at_k(model.transform(X[base]), y[base], model.transform(X[queries]), y[queries], 500)
 
     def fit(n_bits: int, diversity: str, **options) -> ILH:
         return ILH(n_bits, diversity=diversity, n_train=5_000, random_state=SEED, **options).fit(X[base], y[base])

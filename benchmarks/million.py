@@ -54,7 +54,7 @@ def measure(folder: Path) -> None:
         precision = ilhash.evaluation.precision_at_k(codes, y, asked, query_labels, k=K, n_threads=2)
     total, most = sum(row[1] for row in table), max(row[2] for row in table)
     print(f"{'total':<34} {total:>8.1f} s {most:>9.0f} MB at most (wanted: under 2048 MB)")
-    print(f"precision@{K:,}: {float(np.ravel(precision)[0]):.3f}")
+    print(f"precision@{K:,}: {precision:.3f}")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 import scipy.stats
@@ -315,15 +316,40 @@ def test_a_column_of_labels_is_read_as_labels():
 
 
 @pytest.mark.parametrize(
+    "y",
+    [
+        [3, None, 5, 3, None],
+        [3.0, np.nan, 5.0, 3.0, np.nan],
+        np.array([3, np.nan, 5, 3, np.nan], np.float32),
+        np.array([3, None, 5, 3, np.nan], object),
+        ["cat", None, "dog", "cat", float("nan")],
+        np.array(["cat", np.nan, "dog", "cat", None], object),
+        pandas.Series(["cat", None, "dog", "cat", pandas.NA], dtype="string"),
+        pandas.Series([3, None, 5, 3, pandas.NA], dtype="Int64"),
+        pandas.Series([3, None, 5, 3, np.nan]),
+        [[3], [None], [5], [3], [None]],
+        [3, -1, 5, 3, None],
+    ],
+    ids=str,
+)
+def test_none_and_nan_are_unknown(y):
+    labels = supervision_from_labels(y, 5)
+    assert labels.codes.tolist() == [0, -1, 1, 0, -1]
+    assert labels.names.tolist() in ([3, 5], ["cat", "dog"])
+    assert labels.drawable.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
     ("y", "message"),
     [
         ([1, 1, 1], "at least 2 classes, got 1 class"),
         ([-1, -1, -1], "at least 2 classes, got no labelled point"),
         ([-1, 5, 5], "at least 2 classes, got 1 class"),
         ([0.5, 1.0, 2.0], "continuous numbers such as"),
-        ([0.0, np.nan, np.nan], "NaN or infinity in 2 of 3"),
-        ([0.0, np.inf, 1.0], "NaN or infinity in 1 of 3"),
-        (["a", None, "b"], "None or NaN"),
+        ([0.0, np.nan, np.nan], "at least 2 classes, got 1 class in 3 sample"),
+        ([None, None, None], "at least 2 classes, got no labelled point"),
+        ([0.0, np.inf, 1.0], "infinity in 1 entries"),
+        (["a", 1, None], "y must be all whole numbers or all text, got int, str"),
         ([0, 1], "one entry per row of X, got 2 for 3 rows"),
         ([0, 1, 0, 1], "one entry per row of X, got 4 for 3 rows"),
         ([[1, 0], [0, 1]], "one entry per row of X, got 2 for 3 rows"),

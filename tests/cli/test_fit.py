@@ -1,5 +1,7 @@
 """``ilhash fit`` trains what the library trains, and passes on what was given alone."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -112,7 +114,7 @@ REFUSED = [
     ("an unknown parameter", "got speed", "fit X.npy --method ITQ --set speed=9"),
     ("a setting without a value", "--set must be name=value", "fit X.npy --method ITQ --set iterations"),
     ("pairs for ITQ", "pairs must be None for ITQ", "fit X.npy --method ITQ --pairs X.npy"),
-    ("pairs for a mix", "pairs must be None for a mix", "fit X.npy --method ilh:8+itq:8 --pairs X.npy"),
+    ("pairs for a mix", "pairs must be None for a mix with CCAITQ", "fit X.npy --method ilh:8+ccaitq:8 --pairs X.npy"),
     ("a checkpoint for ITQ", "checkpoint", "fit X.npy --method ITQ --checkpoint new-checkpoint"),
     ("a method without labels", "labels", "fit X.npy --method STH"),
     ("bits of a mix in words", "--method must be like ilh:64+itq:64", "fit X.npy --method ilh:8+itq:x"),
@@ -132,3 +134,38 @@ def test_one_sentence_with_exit_code_2_and_nothing_written(files, ilhash_command
     assert refused.err.count("\n") == 1
     assert words in refused.err
     assert sorted(files.rglob("*")) == before
+
+
+def test_one_table_of_ids_labels_and_features(files, tmp_path, digits, trained, ilhash_command):
+    """Vectors, labels and ids come from columns of one file; a label that is a feature, too, is refused."""
+    X, y = digits[0][:300], digits[1][:300].astype(object)
+    y[::7] = ""
+    table = tmp_path / "table.csv"
+    rows = [",".join(["id", "digit", *(f"x{j}" for j in range(64)), "note"])]
+    rows += [",".join([f"p{i}", str(y[i]), *(f"{v:g}" for v in X[i]), "some text"]) for i in range(300)]
+    table.write_text("\n".join(rows) + "\n")
+    refused = ilhash_command("fit", table, "--labels", f"{table}::digit", "-o", tmp_path / "no", code=2).err
+    assert "in line 3; table.csv::!digit leaves it out" in refused  # some digits are missing
+    vectors = f"{table}::!digit"
+    _, model = trained("of a table", "--labels", f"{table}::digit", "--bits", 3, "--n-similar", 5, vectors=vectors)
+    wanted = ILH(3, n_similar=5).fit(X, np.where(y == "", None, y))
+    assert np.array_equal(model.transform(X), wanted.transform(X))
+    ilhash_command("encode", files / "of a table", vectors, "-o", tmp_path / "c.npy")
+    ilhash_command("index", tmp_path / "c.npy", "-o", tmp_path / "idx", "--ids", f"{table}::id")
+    found = json.loads(ilhash_command("search", tmp_path / "idx", tmp_path / "c.npy", "-k", 1, "--json").out)
+    assert found[0]["distances"] == [0]
+    assert found[0]["ids"][0].startswith("p")
+    ids = ilhash_command("index", tmp_path / "c.npy", "-o", tmp_path / "idx2", "--ids", f"{table}::digit", code=2).err
+    assert "an id for every item, got none for 43 of 300" in ids
+    measured = ("evaluate", tmp_path / "c.npy", "--labels", f"{table}::digit", "--n-queries", 50, "-k", 5)
+    assert "queries" in ilhash_command(*measured).out
+
+
+def test_a_label_that_is_a_feature_too_is_refused(tmp_path, digits, ilhash_command):
+    np.savetxt(tmp_path / "t.csv", np.column_stack([digits[1], digits[0]])[:200], delimiter=",", comments="",
+               header=",".join(["digit", *(f"x{j}" for j in range(64))]))  # fmt: skip
+    table = tmp_path / "t.csv"
+    for command in ("fit", "grow"):
+        refused = ilhash_command(command, table, "--labels", f"{table}::digit", "-o", tmp_path / "no", code=2).err
+        assert "must leave out the column 'digit', which --labels takes" in " ".join(refused.split())
+        assert f"{table}::!digit" in "".join(refused.split())

@@ -24,7 +24,7 @@ from ilhash.datasets._files import Folder
 from ilhash.datasets._registry import SPECS
 from ilhash.evaluation import by_shared_labels, precision_at_k
 from ilhash.storage import DamagedFileError
-from ilhash.vectors.io import read_matrix, read_vector
+from ilhash.vectors.io import feature_names, open_vectors, read_matrix, read_vector
 
 X = np.array([[0.5, 1.0, -2.0], [3.0, 4.25, 5.0]])
 FILES = [name for name, spec in SPECS.items() if spec.layouts and spec.folder is None]  # others use files of these
@@ -717,6 +717,67 @@ def test_csv_labels(text, expected, tmp_path):
     np.testing.assert_array_equal(got, expected)
 
 
+TABLE = "ID,height,kind,Label,width,note\n7,1.5,cat,0,2,a\n8,-3,,1,4,b\n9,0,dog,,6,\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_features_of_a_table_are_its_numbers_without_ids_and_labels(table):
+    np.testing.assert_array_equal(read_matrix(table), [[1.5, 2], [-3, 4], [0, 6]])
+    np.testing.assert_array_equal(open_vectors(f"{table}::!height"), [[2], [4], [6]])
+    np.testing.assert_array_equal(read_matrix(f"{table}::width,ID"), [[2, 7], [4, 8], [6, 9]])
+    assert feature_names(table) == ["height", "width"]
+    assert feature_names(f"{table}::!width,note") == ["height"]
+    assert feature_names(f"{table}::ID, note") == ["ID", "note"]
+    (table.parent / "plain.csv").write_text("1,2\n")
+    assert feature_names(table.parent / "plain.csv") == feature_names(table.parent / "x.npy") == []
+
+
+def test_labels_and_ids_are_columns_of_a_table(table):
+    assert read_vector(f"{table}::ID").tolist() == [7, 8, 9]
+    assert read_vector(f"{table}::kind").tolist() == ["cat", None, "dog"]
+    labels = read_vector(f"{table}::Label")
+    assert labels.tolist() == [0, 1, None]
+    assert [type(label) for label in labels[:2]] == [int, int]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "read", "parts"),
+    [
+        (TABLE, "::size", read_matrix, ["one column 'size', got: ID, height, kind"]),
+        (TABLE, "::!size", read_matrix, ["one column 'size'"]),
+        (TABLE, "::size", read_vector, ["one column 'size'"]),
+        (TABLE, "::kind", read_matrix, ["line 2, column 3", "'cat'"]),
+        (TABLE, "::!height,width", read_matrix, ["a column of numbers, got ids, labels and text alone"]),
+        (TABLE, "", read_vector, ["line 2, column 3", "table.csv::column chooses one of ID, height"]),
+        ("a,a\n1,2\n", "::a", read_matrix, ["one column 'a', got: 2 columns of this name"]),
+        ("1,2\n3,4\n", "::a", read_matrix, ["must have a header", "'a'"]),
+        ("a,b\nNA,2\n3,4\n", "", read_matrix, ["column 'a' or in none, got 'NA' in line 2 and '3' in line 3"]),
+        ("a,b\n1,2\nx,4\n", "", read_matrix, ["line 3, column 1", "'x'"]),
+        ("a,label\n1,2\n3\n", "::label", read_vector, ["2 cells in line 3"]),
+        ("a,label\n1,\n3,\n", "::label", read_vector, ["labels in column 'label', got none"]),
+    ],
+)
+def test_tables_that_could_mislead_are_refused(text, key, read, parts, tmp_path):
+    (tmp_path / "table.csv").write_text(text)
+    refused(ValueError, str(tmp_path / "table.csv"), *parts, read=read, path=f"{tmp_path / 'table.csv'}{key}")
+
+
+def test_labels_that_are_nan_or_null_are_unknown(tmp_path, write_parquet):
+    pyarrow = pytest.importorskip("pyarrow")
+    np.save(tmp_path / "y.npy", np.array([1.0, np.nan, 3.0]))
+    assert read_vector(tmp_path / "y.npy").tolist() == [1, None, 3]
+    for values in ([1, None, 3], ["a", None, "b"]):
+        path = write_parquet({"x": [0.5, 0.5, 0.5], "kind": pyarrow.array(values)})
+        assert read_vector(f"{path}::kind").tolist() == values
+    refused(ValueError, "no nulls, got 1", path=f"{write_parquet({'x': [0.5, None]})}")
+
+
 def test_txt_labels_have_no_header_and_keep_commas(tmp_path):
     path = tmp_path / "y.txt"
     path.write_text("a, b\n 7 \n\n")
@@ -752,7 +813,8 @@ def test_indicator_matrix_stays_2d(tmp_path, write_parquet):
         np.array(1),
         np.empty(0),
         np.array([0.5]),
-        np.array([np.nan, 1]),
+        np.array([np.nan, np.nan]),
+        np.array([np.nan, 0.5]),
         np.array([np.inf], "f2"),
         np.array([1e30], "f4"),
         np.array([2**63], "u8"),

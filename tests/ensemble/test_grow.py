@@ -24,7 +24,7 @@ def test_the_curve_is_precision_at_k_of_every_prefix(digits, growth):
     assert len(growth.curve) == len(growth.pool.functions_) > RULE["patience"]
     for bits in range(1, len(growth.curve) + 1):
         packed = [ilhash.codes.pack(side[:, :bits]) for side in (base, queries)]
-        wanted = precision_at_k(packed[0], y[part.base], packed[1], y[part.queries], RULE["k"])[0]
+        wanted = precision_at_k(packed[0], y[part.base], packed[1], y[part.queries], RULE["k"])
         assert growth.curve[bits - 1] == pytest.approx(wanted, abs=1e-9)
 
 

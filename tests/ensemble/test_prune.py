@@ -20,7 +20,7 @@ def scores(model, X, y, part, k, chosen):
     """Precision of some bits in the obvious way."""
     base, queries = (model.decision_function(X[rows]) > 0 for rows in (part.base, part.queries))
     packed = (codes.pack(side[:, chosen]) for side in (base, queries))
-    return precision_at_k(next(packed), y[part.base], next(packed), y[part.queries], k)[0]
+    return precision_at_k(next(packed), y[part.base], next(packed), y[part.queries], k)
 
 
 def obvious(model, X, y, n_bits, k, held_out, weight):

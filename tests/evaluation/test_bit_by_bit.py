@@ -40,7 +40,7 @@ def test_every_prefix_is_precision_at_k(shape, data):
     precision = PrecisionBitByBit(query_labels[:, None] == labels, k, n_threads=1 + seed % 3)
     for bits in range(1, n_bits + 1):
         precision.add(base[:, bits - 1], queries[:, bits - 1])
-        wanted = precision_at_k(codes.pack(base[:, :bits]), labels, codes.pack(queries[:, :bits]), query_labels, k)[0]
+        wanted = precision_at_k(codes.pack(base[:, :bits]), labels, codes.pack(queries[:, :bits]), query_labels, k)
         assert precision.value == pytest.approx(wanted, abs=1e-12)
     assert precision.n_bits == n_bits
 

@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score
 from ilhash import codes
 from ilhash.evaluation import (
     Histograms,
+    Protocol,
     by_label,
     by_neighbors,
     code_statistics,
@@ -253,7 +254,7 @@ def test_a_radius_beyond_all_bits_finds_everything():
     found = within_radius(*arrays, radius=100)
     assert found.empty_share == 0.0
     assert found.recall == 1.0
-    assert found.precision == pytest.approx(precision_at_k(*arrays, k=6)[0])
+    assert found.precision == pytest.approx(precision_at_k(*arrays, k=6))
     with pytest.raises(ValueError, match="radius must be one number"):
         within_radius(*arrays, radius=[1, 2])
 
@@ -270,14 +271,62 @@ def test_functions_are_means_over_queries():
             assert mean_average_precision(*arrays, k, ties=ties) == pytest.approx(wanted)
     curve = precision_recall_curve(*arrays)
     assert curve.recall[-1] == pytest.approx(1.0)
-    np.testing.assert_allclose(curve.precision[3], precision_at_k(*arrays, k=4)[0])
+    np.testing.assert_allclose(curve.precision[3], precision_at_k(*arrays, k=4))
+
+
+def test_one_k_gives_a_number_and_several_an_array():
+    arrays, _ = small_case(6, 3)
+    found = histograms(arrays)
+    for measure, of_each in ((precision_at_k, found.precision_at_k), (recall_at_k, found.recall_at_k)):
+        for one in (3, np.int64(3)):
+            assert type(measure(*arrays, k=one)) is float
+            assert of_each(one).shape == (len(arrays[2]),)
+        assert measure(*arrays, k=3) == measure(*arrays, k=[3])[0]
+        assert measure(*arrays, k=(2, 3)).shape == (2,)
+        np.testing.assert_array_equal(of_each(3), of_each([3])[:, 0])
+    for of_each in (found.precision_within, found.recall_within, found.empty_within):
+        assert of_each(1).shape == (len(arrays[2]),)
+        np.testing.assert_array_equal(of_each(1), of_each([0, 1])[:, 1])
+
+
+@given(st.integers(3, 9), seeds)
+@settings(deadline=None, max_examples=30)
+def test_items_of_unknown_label_are_left_out_everywhere(n, seed):
+    """Every measure is that of the codes whose label is known."""
+    (base, labels, queries, wanted), _ = small_case(n, seed)
+    rng = np.random.default_rng(seed)
+    kept, asked = (rng.random(len(side)) < 0.7 for side in (base, queries))
+    kept[:2] = asked[0] = True
+    unknown = [np.where(keep, side, None) for keep, side in ((kept, np.asarray(labels)), (asked, np.asarray(wanted)))]
+    holes = base, unknown[0], queries, unknown[1]
+    whole = base[kept], np.asarray(labels)[kept], queries[asked], np.asarray(wanted)[asked]
+    k = [1, int(kept.sum())]
+    np.testing.assert_array_equal(precision_at_k(*holes, k), precision_at_k(*whole, k))
+    np.testing.assert_array_equal(recall_at_k(*holes, k), recall_at_k(*whole, k))
+    np.testing.assert_array_equal(mean_average_precision(*holes), mean_average_precision(*whole))
+    np.testing.assert_array_equal(precision_recall_curve(*holes).precision, precision_recall_curve(*whole).precision)
+    assert str(within_radius(*holes)) == str(within_radius(*whole))
+    assert str(evaluate(*holes, ks=k)) == str(evaluate(*whole, ks=k))
+    protocol = Protocol(n_queries=1, k=1)
+    found = protocol.evaluate(*holes)
+    assert str(found) == str(protocol.evaluate(*whole))
+    blocks = [(base[rows], unknown[0][rows]) for rows in (slice(0, 1), slice(1, None))]
+    assert str(protocol.evaluate_blocks(blocks, queries, unknown[1])) == str(found)
+
+
+def test_labels_that_are_all_unknown_are_refused():
+    (base, labels, queries, wanted), _ = small_case(5, 0)
+    with pytest.raises(ValueError, match="query_labels must hold labels, got None or NaN in all"):
+        precision_at_k(base, labels, queries, [None] * len(wanted), k=1)
+    with pytest.raises(ValueError, match="one per code, got 2 for the"):
+        precision_at_k(base, [1, None], queries, wanted, k=1)
 
 
 def test_no_query_with_a_relevant_item_leaves_recall_undefined():
     base, queries = np.zeros((4, 1), np.uint8), np.zeros((2, 1), np.uint8)
     arrays = base, [1, 1, 2, 2], queries, [3, 4]
-    assert precision_at_k(*arrays, k=2).tolist() == [0.0]
-    assert np.isnan(recall_at_k(*arrays, k=2)).all()
+    assert precision_at_k(*arrays, k=2) == 0.0
+    assert np.isnan(recall_at_k(*arrays, k=2))
     assert np.isnan(mean_average_precision(*arrays))
     result = evaluate(*arrays, ks=2)
     assert result.n_without_relevant == 2
@@ -302,8 +351,8 @@ def test_no_query_with_a_relevant_item_leaves_recall_undefined():
         ({"base_codes": np.zeros((4, 1))}, "base_codes must be a 2-D uint8 array, got shape \\(4, 1\\) float64"),
         ({"base_codes": np.zeros((0, 1), np.uint8), "base_labels": []}, "between 1 and the 0 codes"),
         ({"query_codes": np.zeros((0, 1), np.uint8), "query_labels": []}, "at least one query"),
-        ({"base_labels": [0, 1, np.nan, np.nan]}, "base_labels must hold labels, got None or NaN in 2 of 4 entries"),
-        ({"query_labels": [np.nan, 1]}, "query_labels must hold labels, got None or NaN in 1 of 2 entries"),
+        ({"base_labels": [np.nan] * 4}, "base_labels must hold labels, got None or NaN in all 4 entries"),
+        ({"query_labels": [None, None]}, "query_labels must hold labels, got None or NaN in all 2 entries"),
         ({"base_labels": [0.5, 1, 2, 2.5]}, "got 2 of 4 entries such as 0.5"),
         ({"base_labels": [0, 1, np.inf, 2]}, "got 1 of 4 entries such as inf"),
         ({"base_labels": ["0", "1", "0", "1"]}, "must be of the kind of base_labels"),

@@ -190,7 +190,7 @@ def test_relevance_of_a_protocol():
         (lambda: UnseenClasses(1, 1, held_out=[0, 1]).split([0, 0, 1, 1]), "leave a class to learn from, got all 2"),
         (lambda: UnseenClasses(1, 1, held_out=[0, 7]).split([0, 0, 1, 1]), "got 1 others such as 7"),
         (lambda: UnseenClasses(2, 1, held_out=[0]).split([0, 0, 1, 1]), "3 points of held-out classes, got 2"),
-        (lambda: UnseenClasses(1, 1).split([0, 0, np.nan, 1]), "NaN in 1 of 4"),
+        (lambda: UnseenClasses(1, 1).split([0, 0, np.nan, np.nan]), "got 1 of 1"),
     ],
 )
 def test_bad_protocols_are_refused(call, message):
@@ -228,3 +228,15 @@ def test_blocks_need_labels_and_codes():
         Protocol(5, 1, relevance="neighbors", n_neighbors=2).evaluate_blocks([], np.zeros((5, 1), np.uint8), None)
     with pytest.raises(ValueError, match="base_blocks must hold codes to be searched, got none"):
         Protocol(5, 1).evaluate_blocks([], np.zeros((5, 1), np.uint8), np.zeros(5, int))
+
+
+def test_points_of_unknown_label_are_on_neither_side_and_count_in_the_hash_of_given_queries():
+    labels = np.repeat(["cat", "dog", "cow", None], 10)
+    split = UnseenClasses(n_queries=2, k=5, held_out=["cow"]).split(labels)
+    drawn = [split.unseen.base, split.unseen.queries, split.seen.base, split.seen.queries]
+    assert sorted(np.concatenate(drawn)) == list(range(30))
+    known = UnseenClasses(n_queries=2, k=5, held_out=["cow"]).split(labels[:30])
+    assert np.array_equal(split.train, known.train)
+    hashes = {GivenQueries.of([0, 1, label], [0], k=1).hash for label in (0, 1, None, np.nan)}
+    assert len(hashes) == 3  # None and NaN say the same
+    assert GivenQueries.of([0, 1, 0], [1], k=1).hash == GivenQueries.of([0.0, 1.0, 0.0], [1], k=1).hash

@@ -32,6 +32,14 @@ def test_equal_labels(n, seed, kind):
     assert np.array_equal(as_matrix(by_label(*typed)), queries[:, None] == base[None, :])
 
 
+def test_unknown_labels_are_relevant_to_nothing_and_have_nothing_relevant():
+    base, queries = ["a", None, "b", float("nan"), "a"], ["b", None, "a"]
+    assert [by_label(base, queries).rows(query).tolist() for query in range(3)] == [[2], [], [0, 4]]
+    assert sorted(by_label(base, queries).order) == list(range(5))
+    numbers = by_label(np.array([1.0, np.nan, 2.0]), pandas.Series([None, 2, pandas.NA], dtype="Int64"))
+    assert [numbers.rows(query).tolist() for query in range(3)] == [[], [2], []]
+
+
 def test_labels_of_different_number_types_are_equal():
     assert by_label([1, 2, 1], [1.0]).rows(0).tolist() == [0, 2]
     assert by_label(np.array([2**53, 2**53 + 1]), np.array([2**53 + 1], np.uint64)).rows(0).tolist() == [1]
@@ -41,7 +49,6 @@ def test_labels_of_different_number_types_are_equal():
 @pytest.mark.parametrize(
     ("base", "queries", "message"),
     [
-        ([None, "a"], ["a"], "base_labels must hold labels, got None or NaN in 1 of 2 entries"),
         (np.array(["a", 1], object), ["a"], "all whole numbers or all text, got int, str"),
         ([["a"], ["b", "c"]], ["a"], "rows of different lengths"),
         (np.zeros((2, 2, 2)), [0], "got 3-D"),

@@ -233,6 +233,10 @@ class MethodContract:
         assert np.isfinite(model.decision_function(X)).all()
         with pytest.raises(ValueError, match="no labelled point"):
             self.make().fit(X, np.full(600, -1))
+        for unknown in (np.nan, None):
+            labels = y.astype(object)
+            labels[::5] = unknown
+            assert np.array_equal(self.make().fit(X, labels).transform(X), model.transform(X))
 
     def test_constant_and_repeated_features_do_no_harm(self, data):
         X = np.concatenate([data[0], np.full((600, 2), 7.0), data[0][:, :3]], axis=1)

@@ -56,7 +56,7 @@ def test_a_fresh_process_encodes_the_same_bytes(fitted, tmp_path):
 
 def precision(name, n_bits, base, queries, k, **parameters):
     model = methods.get(name)(n_bits=n_bits, **parameters).fit(*base)
-    return precision_at_k(model.transform(base[0]), base[1], model.transform(queries[0]), queries[1], k)[0]
+    return precision_at_k(model.transform(base[0]), base[1], model.transform(queries[0]), queries[1], k)
 
 
 SUPERVISED = [name for name in methods.available() if methods.get(name).supervised]

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._labels import labels_array, missing_labels, plain_labels
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
 
 
@@ -89,14 +90,17 @@ class LabelSets(AsDrawn):
 
 
 def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:
-    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1; or take what was read before."""
+    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1; or take what was read before.
+
+    Unknown are None, NaN, the label ``unlabeled``, and rows of a matrix without any 1.
+    """
     if isinstance(y, Labels | LabelSets):
         _same_length(y.n_points, n_points, "y")
         return y
     if scipy.sparse.issparse(y):
         return _label_sets(scipy.sparse.csr_array(y), n_points)
     try:
-        labels = np.asarray(y)
+        labels = labels_array(y)
     except ValueError:
         raise ValueError(
             "y must be one label per row or an indicator matrix of 0 and 1, got rows of different lengths; "
@@ -134,14 +138,13 @@ def _same_length(got: int, wanted: int, name: str) -> None:
 
 
 def _one_label_each(labels: NDArray[Any], unlabeled: Any) -> Labels:
-    if labels.dtype.kind == "f":
-        labels = _integral(labels)
-    if labels.dtype.kind == "O" and any(label is None or label != label for label in labels.tolist()):
-        raise ValueError("y must hold labels, got None or NaN among them; mark unknown ones with `unlabeled`")
-    names, codes = np.unique(labels, return_inverse=True)
-    codes = codes.astype(np.int32)
+    missing = missing_labels(labels)
+    given = plain_labels(labels[~missing], "y")
+    if given.dtype.kind == "f":
+        given = _integral(given)
+    names, own = np.unique(given, return_inverse=True)
     known = names != unlabeled if unlabeled is not None and _comparable(names, unlabeled) else np.ones(len(names), bool)
-    if labels.dtype.kind in "if" and len(names) == 2 and set(names.tolist()) == {-1, 1} and not known.all():
+    if given.dtype.kind in "if" and len(names) == 2 and set(names.tolist()) == {-1, 1} and not known.all():
         raise ValueError(
             "y must not be exactly {-1, +1} while -1 means unlabelled, got these two values: pass unlabeled=None if "
             "-1 is a class, or use 0 and 1"
@@ -150,7 +153,9 @@ def _one_label_each(labels: NDArray[Any], unlabeled: Any) -> Labels:
         found = "1 class" if known.sum() == 1 else "no labelled point"
         raise ValueError(f"y must hold at least 2 classes, got {found} in {len(labels)} sample(s)")
     renumber = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
-    return Labels(renumber[codes], names[known])
+    codes = np.full(len(labels), -1, np.int32)
+    codes[~missing] = renumber[own]
+    return Labels(codes, names[known])
 
 
 def _comparable(names: NDArray[Any], unlabeled: Any) -> bool:
@@ -158,9 +163,8 @@ def _comparable(names: NDArray[Any], unlabeled: Any) -> bool:
 
 
 def _integral(labels: NDArray[Any]) -> NDArray[np.int64]:
-    if not np.isfinite(labels).all():
-        bad = int(np.count_nonzero(~np.isfinite(labels)))
-        raise ValueError(f"y must hold labels, got NaN or infinity in {bad} of {len(labels)} entries")
+    if np.isinf(labels).any():
+        raise ValueError(f"y must hold labels, got infinity in {np.count_nonzero(np.isinf(labels))} entries")
     if (labels != np.round(labels)).any():
         raise ValueError(
             f"y must hold class labels, got continuous numbers such as {labels[labels != np.round(labels)][0]!r}: "

@@ -44,8 +44,23 @@ def _named_dataset(source: str) -> "ilhash.datasets.Dataset | None":
         return ilhash.datasets.load(name, target=target or None, progress=move)
 
 
+def refuse_labels_among_features(vectors: str, labels: str | None) -> None:
+    """Refuse to learn from a column of a table what the same column says."""
+    from ilhash.vectors.io import feature_names, split_key
+
+    if labels is None:
+        return
+    (file, column), (table, _) = split_key(labels), split_key(vectors)
+    if column is not None and file.resolve() == table.resolve() and column.strip() in feature_names(vectors):
+        raise ValueError(
+            f"the vectors must leave out the column {column!r}, which --labels takes, got {vectors}: give "
+            f"{table}::!{column} here and wherever the model is used"
+        )
+
+
 def read_labelled(vectors: str, labels: str | None) -> tuple[Any, Any]:
     """Return vectors and their labels, which must be there."""
+    refuse_labels_among_features(vectors, labels)
     X, y = read_vectors(vectors)
     y = y if labels is None else read_labels(labels)
     if y is None:
@@ -78,7 +93,11 @@ def read_ids(source: str) -> NDArray[Any]:
     """Return ids: the lines of a .txt file as they are, or what any file of labels holds."""
     path = Path(source)
     if path.suffix.lower() != ".txt":
-        return read_labels(source)
+        ids = read_labels(source)
+        missing = sum(one is None for one in ids.tolist()) if ids.dtype == object else 0
+        if missing:
+            raise ValueError(f"{source} must have an id for every item, got none for {missing} of {len(ids)}")
+        return ids
     if not path.is_file():
         raise FileNotFoundError(f"{path} must be a file of one id per line, got none")
     try:

@@ -23,7 +23,9 @@ Vectors = Annotated[
 Model = Annotated[Path, Argument(help="Directory of the model.")]
 Index = Annotated[Path, Argument(help="Folder of the index.")]
 ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the model.")]
-Labels = Annotated[str | None, Option(help="Labels, one per vector, or an indicator matrix.")]
+Labels = Annotated[
+    str | None, Option(help="Labels, one per vector, or an indicator matrix; file.csv::column names a column.")
+]
 CodeBits = Annotated[int | None, Option(help="Bits per code, where no .json beside the codes says it.")]
 NThreads = Annotated[int, Option("--n-threads", "-j", help="Threads; -1 for all cores.")]
 Numbers = Annotated[Path | None, Option("--json", help="File for all numbers, .json.")]

@@ -11,7 +11,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from ilhash import plots
-from ilhash.cli._files import NumbersAndPicture, read_labels, read_vectors
+from ilhash.cli._files import NumbersAndPicture, read_labels, read_vectors, refuse_labels_among_features
 from ilhash.cli._options import ForceFiles, Numbers
 from ilhash.cli._screen import plain, progress, tell
 
@@ -69,6 +69,7 @@ def compare(
 
 
 def _labelled(source: str, labels: str | None) -> tuple[str, Any, Any]:
+    refuse_labels_among_features(source, labels)
     X, y = read_vectors(source)
     y = y if labels is None else read_labels(labels)
     if y is None:

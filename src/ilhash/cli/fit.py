@@ -9,7 +9,13 @@ from typer import Option
 import ilhash
 from ilhash.cli import _options as option
 from ilhash.cli._app import kept
-from ilhash.cli._files import check_new_directory, read_labels, read_sparse, read_supervised
+from ilhash.cli._files import (
+    check_new_directory,
+    read_labels,
+    read_sparse,
+    read_supervised,
+    refuse_labels_among_features,
+)
 from ilhash.cli._models import make_model
 from ilhash.cli._options import parameter
 from ilhash.cli._screen import Timer, progress, tell
@@ -59,6 +65,7 @@ def fit(
     model = make_model(method, option.given(locals()))
     held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes) if hold_out or hold_out_classes else None
     check_new_directory("--output", output, force=force)
+    refuse_labels_among_features(vectors, labels)
     supervision = _supervision(labels, pairs, affinity)
     X, own = read_supervised(vectors)
     supervision = supervision or own

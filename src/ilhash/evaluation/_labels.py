@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ilhash._labels import labels_array, missing_labels, plain_labels
 
-def label_codes(labels: Any, name: str) -> NDArray[Any]:
-    """Return one label per item as int64 or text, which can be sorted and compared without surprise."""
+
+def one_label_each(labels: Any, name: str) -> NDArray[Any]:
+    """Return one label per item as an array, in which some may be missing."""
     try:
-        array = np.asarray(labels)
+        array = labels_array(labels)
     except ValueError:
         raise ValueError(f"{name} must be one label per item, got rows of different lengths") from None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()
     if array.ndim != 1:
         raise ValueError(f"{name} must be one label per item, got {array.ndim}-D with shape {array.shape}")
-    if array.dtype.kind == "O":
-        array = _from_objects(array, name)
+    return array
+
+
+def known_only(packed: Any, labels: Any, name: str, *, may_be_none: bool = False) -> tuple[Any, Any]:
+    """Leave out codes whose label is None or NaN: nobody can say whether they were found rightly.
+
+    That none is left is refused, unless ``may_be_none``: of a part of the labels.
+    """
+    if not _may_miss(labels):
+        return packed, labels
+    array = one_label_each(labels, name)
+    known = ~missing_labels(array)
+    if known.all() or len(known) != len(packed):  # the latter is refused where codes and labels meet
+        return packed, labels
+    if not known.any() and not may_be_none:
+        raise ValueError(f"{name} must hold labels, got None or NaN in all {len(known)} entries")
+    return np.asarray(packed)[known], array[known]
+
+
+def _may_miss(labels: Any) -> bool:
+    """Whether these are labels one each: sets and matrices have no None or NaN for an entry."""
+    dtype = getattr(labels, "dtype", None)
+    if getattr(labels, "ndim", 1) != 1:
+        return False
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "fO"
+    return isinstance(labels, Iterable) and any(
+        not isinstance(label, set | frozenset | list | tuple | np.ndarray) for label in labels
+    )
+
+
+def label_codes(labels: Any, name: str) -> NDArray[Any]:
+    """Return one label per item, none missing, as int64 or text: to be sorted and compared without surprise."""
+    array = one_label_each(labels, name)
+    missing = int(np.count_nonzero(missing_labels(array)))
+    if missing:
+        raise ValueError(f"{name} must hold labels, got None or NaN in {missing} of {len(array)} entries")
+    array = plain_labels(array, name)
     if array.dtype.kind == "f":
         return _from_floats(array, name)
     if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
@@ -32,23 +71,7 @@ def label_codes(labels: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
-    values = array.tolist()
-    missing = sum(value is None or value != value for value in values)
-    if missing:
-        raise ValueError(f"{name} must hold labels, got None or NaN in {missing} of {len(values)} entries")
-    if all(isinstance(value, str) for value in values):
-        return np.asarray(values, dtype=np.str_)
-    if all(isinstance(value, bool | int | float | np.number | np.bool_) for value in values):
-        return np.asarray(values)
-    kinds = sorted({type(value).__name__ for value in values})
-    raise ValueError(f"{name} must be all whole numbers or all text, got {', '.join(kinds)}")
-
-
 def _from_floats(array: NDArray[Any], name: str) -> NDArray[np.int64]:
-    bad = int(np.count_nonzero(np.isnan(array)))
-    if bad:
-        raise ValueError(f"{name} must hold labels, got None or NaN in {bad} of {len(array)} entries")
     whole = (array == np.round(array)) & (np.abs(array) < 2.0**63)
     if not whole.all():
         got = f"{np.count_nonzero(~whole)} of {len(array)} entries such as {array[~whole][0]}"

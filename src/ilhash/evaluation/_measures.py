@@ -63,8 +63,9 @@ class Curves:
 class Histograms:
     """Base items by distance, for each query; made by :func:`distance_histograms`.
 
-    Its methods return values for each query, in the order of the queries; NaN where a value is undefined (recall and
-    average precision of a query that has no relevant item).
+    Its methods return values for each query, in the order of the queries: an array (n_queries,) for one k or radius,
+    and (n_queries, how many) for a sequence of them. NaN stands where a value is undefined (recall and average
+    precision of a query that has no relevant item).
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class Histograms:
     --------
     >>> two_tied = Histograms(np.array([[0, 2, 1]]), np.array([[0, 1, 0]]))
     >>> two_tied.precision_at_k(1), two_tied.precision_at_k(1, "optimistic")
-    (array([[0.5]]), array([[1.]]))
+    (array([0.5]), array([1.]))
     >>> two_tied.average_precision()
     array([0.75])
     """
@@ -126,10 +127,10 @@ class Histograms:
 
         Returns
         -------
-        float64 array (n_queries, number of k), of each query
+        float64 array (n_queries,), or (n_queries, number of k), of each query
         """
         ks = self._ks(k)
-        return np.asarray(self._hits_at(ks, ties) / ks)
+        return _like(k, self._hits_at(ks, ties) / ks)
 
     def recall_at_k(self, k: Whole, ties: Ties = "expected") -> Values:
         """Return the share of the relevant items that is among the k nearest.
@@ -140,9 +141,9 @@ class Histograms:
 
         Returns
         -------
-        float64 array (n_queries, number of k), of each query
+        float64 array (n_queries,), or (n_queries, number of k), of each query
         """
-        return _share(self._hits_at(self._ks(k), ties), self.n_relevant[:, None])
+        return _like(k, _share(self._hits_at(self._ks(k), ties), self.n_relevant[:, None]))
 
     def _ks(self, k: Whole) -> NDArray[Any]:
         ks = np.atleast_1d(np.asarray(k))
@@ -240,12 +241,12 @@ class Histograms:
 
         Returns
         -------
-        float64 array (n_queries, number of radii), of each query
+        float64 array (n_queries,), or (n_queries, number of radii), of each query
         """
         check_empty(empty)
         radii = self._radii(radius)
         shares = _share(self.hits.cumsum(axis=1)[:, radii], self.counts.cumsum(axis=1)[:, radii])
-        return shares if empty == "skip" else np.nan_to_num(shares, nan=0.0)
+        return _like(radius, shares if empty == "skip" else np.nan_to_num(shares, nan=0.0))
 
     def recall_within(self, radius: Whole) -> Values:
         """Return the share of the relevant items that is within each radius.
@@ -256,9 +257,9 @@ class Histograms:
 
         Returns
         -------
-        float64 array (n_queries, number of radii), of each query
+        float64 array (n_queries,), or (n_queries, number of radii), of each query
         """
-        return _share(self.hits.cumsum(axis=1)[:, self._radii(radius)], self.n_relevant[:, None])
+        return _like(radius, _share(self.hits.cumsum(axis=1)[:, self._radii(radius)], self.n_relevant[:, None]))
 
     def empty_within(self, radius: Whole) -> NDArray[np.bool_]:
         """Return whether nothing is within each radius.
@@ -269,15 +270,20 @@ class Histograms:
 
         Returns
         -------
-        bool array (n_queries, number of radii), of each query
+        bool array (n_queries,), or (n_queries, number of radii), of each query
         """
-        return np.asarray(self.counts.cumsum(axis=1)[:, self._radii(radius)] == 0)
+        return _like(radius, self.counts.cumsum(axis=1)[:, self._radii(radius)] == 0)
 
     def _radii(self, radius: Whole) -> NDArray[Any]:
         radii = np.atleast_1d(np.asarray(radius))
         if radii.ndim != 1 or radii.dtype.kind not in "iu" or (radii < 0).any():
             raise ValueError(f"radius must be whole numbers of at least 0, got {radius!r}")
         return np.asarray(np.minimum(radii, self.n_bits))
+
+
+def _like(asked: Whole, values: NDArray[Any]) -> NDArray[Any]:
+    """Return one value for each query where one number was asked for, and a column for each of several."""
+    return values if np.ndim(asked) else values[:, 0]
 
 
 def _before(table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash._checks import check_choice, check_count
+from ilhash._labels import labels_array, missing_labels
 from ilhash.evaluation._codes_statistics import CodeTally
 from ilhash.evaluation._histograms import distance_histograms
-from ilhash.evaluation._labels import label_codes
+from ilhash.evaluation._labels import known_only, label_codes, one_label_each
 from ilhash.evaluation._measures import Histograms, Ties, check_empty, check_ties
 from ilhash.evaluation._relevance import Relevance, by_label, by_neighbors, by_shared_labels
 from ilhash.evaluation._report import Evaluation, evaluate
@@ -125,12 +126,15 @@ class _Rules:
         ----------
         base_codes, query_codes, n_bits, n_threads : as in :func:`evaluate`
         base_truth, query_truth : array_like, labels, or vectors for relevance "neighbors"
+            Codes whose label is None or NaN are left out.
 
         Returns
         -------
         Evaluation, all measures, with the hash of the protocol
         """
         how = {"n_bits": n_bits, "n_threads": n_threads, **self._asked}
+        base_codes, base_truth = self._judged(base_codes, base_truth, "base_truth")
+        query_codes, query_truth = self._judged(query_codes, query_truth, "query_truth")
         return evaluate(base_codes, None, query_codes, None, relevance=self._relevance(base_truth, query_truth), **how)
 
     def evaluate_blocks(
@@ -157,7 +161,9 @@ class _Rules:
             raise ValueError("relevance must be of labels for a base in blocks, got 'neighbors', which need all of it")
         found: Histograms | None = None
         tally = CodeTally(n_bits)
-        for codes, truth in base_blocks:
+        query_codes, query_truth = self._judged(query_codes, query_truth, "query_truth")
+        for block in base_blocks:
+            codes, truth = self._judged(*block, "base_truth", may_be_none=True)
             relevance = self._relevance(truth, query_truth)
             part = distance_histograms(codes, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
             found = part if found is None else found + part
@@ -171,6 +177,10 @@ class _Rules:
         """The measures that the protocol asks for."""
         rules = {name: getattr(self, name) for name in ("ks", "radius", "ties", "empty")}
         return {**rules, "protocol_hash": self.hash}
+
+    def _judged(self, codes: Any, truth: Any, name: str, **how: bool) -> tuple[Any, Any]:
+        """Leave out codes whose label is unknown."""
+        return known_only(codes, truth, name, **how) if self.relevance == "labels" else (codes, truth)
 
     def _relevance(self, base_truth: Any, query_truth: Any) -> Relevance:
         if self.relevance == "labels":
@@ -271,8 +281,7 @@ class GivenQueries(_Rules):
         -------
         GivenQueries, the protocol
         """
-        sides = [np.asarray(side) for side in (base_labels, query_labels)]
-        plain = [(label_codes(side, "labels") if side.ndim == 1 else side.astype(np.int64)).tolist() for side in sides]
+        plain = [_plain_truth(labels_array(side)) for side in (base_labels, query_labels)]
         truth = hashlib.sha256(json.dumps(plain, default=repr).encode("ascii")).hexdigest()
         return cls(n_queries=len(plain[1]), k=k, truth=truth, **rules)
 
@@ -313,17 +322,19 @@ class UnseenClasses(_Rules):
 
         Parameters
         ----------
-        labels : array_like, one label per point
+        labels : array_like, one label per point; those that are None or NaN belong to neither side
 
         Returns
         -------
         UnseenSplit, rows of each
         """
-        labels = label_codes(labels, "labels")
-        held_out = self._classes(np.unique(labels))
-        unseen = np.isin(labels, held_out)
-        queries, base = self._cut(self._permuted(np.flatnonzero(unseen), 0), "points of held-out classes")
-        seen_queries, seen_base = self._cut(self._permuted(np.flatnonzero(~unseen), 1), "points of seen classes")
+        array = one_label_each(labels, "labels")
+        known = np.flatnonzero(~missing_labels(array))
+        own = label_codes(array[known], "labels")
+        held_out = self._classes(np.unique(own))
+        unseen = np.isin(own, held_out)
+        queries, base = self._cut(self._permuted(known[unseen], 0), "points of held-out classes")
+        seen_queries, seen_base = self._cut(self._permuted(known[~unseen], 1), "points of seen classes")
         train = self._train(seen_base)
         unseen_rows, seen_rows = _split(base, queries, train), _split(seen_base, seen_queries, train)
         return UnseenSplit(unseen_rows, seen_rows, tuple(held_out.tolist()))
@@ -340,6 +351,16 @@ class UnseenClasses(_Rules):
         if len(chosen) == len(classes):
             raise ValueError(f"held_out must leave a class to learn from, got all {len(classes)}")
         return chosen
+
+
+def _plain_truth(labels: NDArray[Any]) -> list[Any]:
+    """Return labels for a hash; None for those that are unknown."""
+    if labels.ndim != 1:
+        found: list[Any] = labels.astype(np.int64).tolist()
+        return found
+    known = ~missing_labels(labels)
+    plain = iter(label_codes(labels[known], "labels").tolist())
+    return [next(plain) if one else None for one in known.tolist()]
 
 
 def _size(data: Any) -> int:

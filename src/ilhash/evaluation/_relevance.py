@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ilhash.evaluation._labels import indicators, label_codes
+from ilhash._labels import missing_labels
+from ilhash.evaluation._labels import indicators, label_codes, one_label_each
 from ilhash.vectors import nearest_rows
 
 
@@ -149,7 +150,8 @@ class RowLists:
 def by_label(base_labels: Any, query_labels: Any) -> EqualLabels:
     """Take equal labels as relevant: all whole numbers (also as float or bool) or all text.
 
-    Every value is a label, -1 too. NaN, None and fractions are refused: they are equal to nothing or by accident.
+    None and NaN are unknown: they are relevant to nothing, and nothing is relevant to them. Every other value is a
+    label, -1 too. Fractions are refused: they are equal by accident.
 
     Parameters
     ----------
@@ -164,14 +166,23 @@ def by_label(base_labels: Any, query_labels: Any) -> EqualLabels:
     >>> by_label(["cat", "dog", "cat"], ["cat", "cow"]).rows(0)
     array([0, 2])
     """
-    base, queries = label_codes(base_labels, "base_labels"), label_codes(query_labels, "query_labels")
+    known, base = _known(base_labels, "base_labels")
+    asked, queries = _known(query_labels, "query_labels")
     if base.dtype.kind != queries.dtype.kind and len(base) and len(queries):
         got = f"{queries.dtype} for {base.dtype}: none are equal"
         raise ValueError(f"query_labels must be of the kind of base_labels, got {got}")
     order = np.argsort(base, kind="stable")
     ranked = base[order]
-    begin, end = (np.searchsorted(ranked, queries, side=side) for side in ("left", "right"))
-    return EqualLabels(order.astype(np.int64), begin.astype(np.int64), end.astype(np.int64))
+    begin, end = np.zeros((2, len(asked)), np.int64)  # an empty interval for a label that is unknown
+    begin[asked], end[asked] = (np.searchsorted(ranked, queries, side=side) for side in ("left", "right"))
+    return EqualLabels(np.concatenate([np.flatnonzero(known)[order], np.flatnonzero(~known)]), begin, end)
+
+
+def _known(labels: Any, name: str) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Return which labels are known, and these."""
+    array = one_label_each(labels, name)
+    known = ~missing_labels(array)
+    return known, label_codes(array[known], name)
 
 
 def by_shared_labels(base_labels: Any, query_labels: Any) -> SharedLabels:

@@ -11,6 +11,7 @@ import numpy as np
 from ilhash import codes
 from ilhash.evaluation._codes_statistics import CodeStatistics, code_statistics
 from ilhash.evaluation._histograms import distance_histograms
+from ilhash.evaluation._labels import known_only
 from ilhash.evaluation._measures import TIES, Histograms, Ties, check_empty, check_ties, mean_defined
 from ilhash.evaluation._relevance import Relevance, relevance_from_labels
 
@@ -48,8 +49,8 @@ class WithinRadius:
         """
         if np.ndim(radius):
             raise ValueError(f"radius must be one number here, got {radius!r}")
-        precision = float(mean_defined(found.precision_within(radius, empty))[0])
-        recall = float(mean_defined(found.recall_within(radius))[0])
+        precision = float(mean_defined(found.precision_within(radius, empty)))
+        recall = float(mean_defined(found.recall_within(radius)))
         return cls(radius, precision, recall, float(found.empty_within(radius).mean()), empty)
 
 
@@ -265,6 +266,8 @@ def evaluate(
     check_ties(ties)
     check_empty(empty)
     if relevance is None:
+        base_codes, base_labels = known_only(base_codes, base_labels, "base_labels")
+        query_codes, query_labels = known_only(query_codes, query_labels, "query_labels")
         relevance = relevance_from_labels(base_labels, query_labels)
     elif base_labels is not None or query_labels is not None:
         raise ValueError("base_labels and query_labels must be None where relevance is given, got both")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.evaluation._histograms import distance_histograms
+from ilhash.evaluation._labels import known_only
 from ilhash.evaluation._measures import Curves, Histograms, Ties, Whole, check_ties, mean_defined
 from ilhash.evaluation._relevance import relevance_from_labels
 from ilhash.evaluation._report import WithinRadius
@@ -23,7 +24,7 @@ def precision_at_k(
     ties: Ties = "expected",
     n_bits: int | None = None,
     n_threads: int = 1,
-) -> NDArray[np.float64]:
+) -> Any:
     """Return the tie-aware expected precision among the k nearest codes, mean over queries, one value per k.
 
     Where the k-th place falls among points at one distance, each of them is counted with the probability that a random
@@ -33,24 +34,27 @@ def precision_at_k(
     ----------
     base_codes, query_codes : uint8 array (n, ceil(b / 8)) and (n_queries, ceil(b / 8)), packed codes
     base_labels, query_labels : array_like, one label each, equal ones being relevant; or several each (an indicator
-        matrix, dense or sparse, or a sequence of sets), a shared one being enough
-    k : int or sequence of int, default 100, numbers of neighbours, at most n
+        matrix, dense or sparse, or a sequence of sets), a shared one being enough. Items whose label is None or NaN
+        are left out of base and queries.
+    k : int or sequence of int, default 100, number of neighbours, or several, at most n
     ties : {"expected", "optimistic", "pessimistic"}, default "expected", mean of all orders of ties, or best or worst
     n_bits : int, optional, bits of a code, b, by which width and padding are checked; None: all bits of every byte
     n_threads : int, default 1, threads that share the queries
 
     Returns
     -------
-    float64 array (number of k,), the mean over all queries
+    float for one k, float64 array (number of k,) for a sequence, the mean over all queries
 
     Examples
     --------
     >>> base, queries = np.array([[0], [1], [1]], np.uint8), np.array([[0]], np.uint8)
     >>> precision_at_k(base, [7, 7, 8], queries, [7], k=[1, 2, 3])
     array([1.        , 0.75      , 0.66666667])
+    >>> precision_at_k(base, [7, 7, 8], queries, [7], k=2)
+    0.75
     """
     found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
-    return mean_defined(found.precision_at_k(k, ties))
+    return _plain(mean_defined(found.precision_at_k(k, ties)))
 
 
 def recall_at_k(
@@ -63,7 +67,7 @@ def recall_at_k(
     ties: Ties = "expected",
     n_bits: int | None = None,
     n_threads: int = 1,
-) -> NDArray[np.float64]:
+) -> Any:
     """Return the tie-aware recall of the k nearest codes, one value per k.
 
     Parameters
@@ -72,7 +76,8 @@ def recall_at_k(
 
     Returns
     -------
-    float64 array (number of k,), the mean over the queries that have a relevant base item, NaN if none has
+    float for one k, float64 array (number of k,) for a sequence, the mean over the queries that have a relevant base
+    item, NaN if none has
 
     Examples
     --------
@@ -81,7 +86,7 @@ def recall_at_k(
     array([0.5 , 0.75, 1.  ])
     """
     found = _histograms(base_codes, base_labels, query_codes, query_labels, ties, n_bits=n_bits, n_threads=n_threads)
-    return mean_defined(found.recall_at_k(k, ties))
+    return _plain(mean_defined(found.recall_at_k(k, ties)))
 
 
 def mean_average_precision(
@@ -181,13 +186,19 @@ def within_radius(
     >>> within_radius(base, [7, 7, 8], queries, [7, 8], radius=1)
     WithinRadius(radius=1, precision=0.333..., recall=0.5, empty_share=0.5, empty=0)
     """
-    relevance = relevance_from_labels(base_labels, query_labels)
-    found = distance_histograms(base_codes, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
-    return WithinRadius.of(found, radius, empty)
+    arrays = (base_codes, base_labels, query_codes, query_labels)
+    return WithinRadius.of(_histograms(*arrays, "expected", n_bits=n_bits, n_threads=n_threads), radius, empty)
+
+
+def _plain(values: NDArray[np.float64]) -> Any:
+    """Return the value of one k as a number."""
+    return values if values.ndim else float(values)
 
 
 def _histograms(
     base_codes: Any, base_labels: Any, query_codes: Any, query_labels: Any, ties: Ties, **options: Any
 ) -> Histograms:
     check_ties(ties)  # before the work
+    base_codes, base_labels = known_only(base_codes, base_labels, "base_labels")
+    query_codes, query_labels = known_only(query_codes, query_labels, "query_labels")
     return distance_histograms(base_codes, query_codes, relevance_from_labels(base_labels, query_labels), **options)

@@ -97,12 +97,21 @@ def read_npz(path: Path, key: str | None) -> Array:
 # .parquet -------------------------------------------------------------------------------------------------
 
 
-def read_parquet(path: Path, key: str | None) -> Array:
-    """Read numeric columns (n, d), one column of lists (n, d), or one column of strings (n,)."""
+def read_parquet(path: Path, key: str | None, *, nulls: bool = False) -> Array:
+    """Read numeric columns (n, d), one column of lists (n, d), or one column of strings (n,).
+
+    ``nulls`` lets one column of numbers or strings hold some: they come as None among objects.
+    """
     with open_parquet(path) as file:
         names = feature_columns(path, file.schema_arrow, key)
         with decoding(path):
             table = file.read(columns=names)
+    if nulls and table.num_columns == 1 and 0 < table.column(0).null_count < table.num_rows:
+        column = table.column(0)
+        known = table_array(path, table.filter(column.is_valid())).ravel().tolist()
+        found = np.full(len(column), None, object)
+        found[column.is_valid().to_numpy()] = known
+        return found
     return table_array(path, table)
 
 

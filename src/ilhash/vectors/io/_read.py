@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ._formats import Array, read_h5, read_npy, read_npz, read_parquet
-from ._text import read_csv, read_csv_labels, read_txt_labels
+from ._text import csv_features, read_csv, read_csv_labels, read_txt_labels
 
 MATRIX_SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".h5", ".hdf5")
 VECTOR_SUFFIXES = (*MATRIX_SUFFIXES, ".txt")
-KEYED_SUFFIXES = (".npz", ".parquet", ".h5", ".hdf5")
+KEYED_SUFFIXES = (".npz", ".csv", ".parquet", ".h5", ".hdf5")
 
 
 def read_matrix(path: str | os.PathLike[str]) -> Array:
@@ -26,7 +26,9 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
 
         - ``.npy``: mapped into memory, read-only;
         - ``.npz``: the only array, or ``file.npz::key``;
-        - ``.csv``: commas between numbers; a first line without any number is a header;
+        - ``.csv``: commas between numbers; a first line without any number is a header. With a header, columns called
+          id, ids, label, labels, class, target or targets (in any case) and columns of text are left out;
+          ``file.csv::a,b`` takes columns by name, ``file.csv::!a,b`` all features but these;
         - ``.parquet``: every column a number, or one column of lists of equal length, or
           ``file.parquet::column``; needs the extra ``io``;
         - ``.h5``, ``.hdf5``: the only 2-D dataset, or ``file.h5::name``; needs the extra ``io``.
@@ -47,7 +49,7 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
         The extra ``io`` is needed; the message ends with the command that installs it.
     """
     file, key = checked_path(path, MATRIX_SUFFIXES)
-    array = _read_binary(file, key, ndims=(2,)) if file.suffix.lower() != ".csv" else read_csv(file)
+    array = _read_binary(file, key, ndims=(2,)) if file.suffix.lower() != ".csv" else read_csv(file, key)
     refuse_no_matrix(path, array)
     return array if array.dtype.isnative else np.array(array, dtype=array.dtype.newbyteorder("="))
 
@@ -62,6 +64,21 @@ def refuse_no_matrix(path: str | os.PathLike[str], array: Any) -> None:
         )
 
 
+def feature_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the columns that `read_matrix` takes from a .csv file with a header.
+
+    Parameters
+    ----------
+    path : path-like, ``file.csv`` or ``file.csv::key``
+
+    Returns
+    -------
+    list of str, none of a file of another kind, or without a header
+    """
+    file, key = split_key(path)
+    return csv_features(file, key) if file.suffix.lower() == ".csv" and file.is_file() else []
+
+
 def read_vector(path: str | os.PathLike[str]) -> Array:
     """Read labels, one per item.
 
@@ -69,13 +86,15 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
     ----------
     path : path-like
         As for `read_matrix`; also ``.txt``, one label per line. In text, labels are integers if every one
-        is, otherwise strings. The first line of a one-column ``.csv`` is a header if all others are
+        is, otherwise strings. ``file.csv::column`` is the column of that name in the first line, where empty
+        cells are unknown labels. The first line of a one-column ``.csv`` is a header if all others are
         integers and it is not, or if it reads label, labels, class, target or targets and does not recur.
 
     Returns
     -------
     ndarray of shape (n,) or (n, n_labels)
-        int64 or str; (n, 1) is flattened. A 2-D matrix of 0 and 1 says which of several labels each item
+        int64 or str; where some are unknown (an empty cell, NaN, a null of Parquet), Python's numbers or texts
+        with None among them. (n, 1) is flattened. A 2-D matrix of 0 and 1 says which of several labels each item
         has, and comes back 2-D.
 
     Raises
@@ -84,9 +103,13 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
         As for `read_matrix`.
     """
     file, key = checked_path(path, VECTOR_SUFFIXES)
-    readers = {".csv": read_csv_labels, ".txt": read_txt_labels}
-    reader = readers.get(file.suffix.lower())
-    array = reader(file) if reader else _read_binary(file, key, ndims=(1, 2))
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        array = read_csv_labels(file, key)
+    elif suffix == ".txt":
+        array = read_txt_labels(file)
+    else:
+        array = _read_binary(file, key, ndims=(1, 2), labels=True)
     return _as_vector(os.fspath(path), array)
 
 
@@ -95,6 +118,11 @@ def _as_vector(path: str, array: Array) -> Array:
         array = array[:, 0]
     got = f"got shape {array.shape} of dtype {array.dtype}"
     must = f"{path} must hold one integer or string per item, or a 2-D matrix of 0 and 1"
+    if array.dtype.kind == "O":  # text, or of Parquet: known labels with None among them
+        known = _as_vector(path, np.array([label for label in array.tolist() if label is not None]))
+        return _with_unknown(np.array([label is not None for label in array.tolist()]), known)
+    if array.ndim == 1 and array.dtype.kind == "f" and np.isnan(array).any() and not np.isnan(array).all():
+        return _with_unknown(~np.isnan(array), _as_vector(path, array[~np.isnan(array)]))
     if array.ndim not in (1, 2) or array.size == 0 or array.dtype.kind not in "biufUS":
         raise ValueError(f"{must}, {got}")
     if array.dtype.kind == "S":
@@ -102,6 +130,13 @@ def _as_vector(path: str, array: Array) -> Array:
     if array.ndim == 2 and (array.dtype.kind == "U" or not np.isin(array, (0, 1)).all()):
         raise ValueError(f"{must}, {got} with other values")
     return np.array(array) if array.dtype.kind == "U" else _as_int64(must, array)
+
+
+def _with_unknown(known: Array, labels: Array) -> Array:
+    """Return known labels at their places, and None at the others."""
+    found = np.full(len(known), None, object)
+    found[known] = labels.tolist()
+    return found
 
 
 def _decoded(must: str, array: Array) -> Array:
@@ -122,14 +157,14 @@ def _as_int64(must: str, array: Array) -> Array:
     return np.array(array, dtype=np.int64)
 
 
-def _read_binary(file: Path, key: str | None, ndims: Sequence[int]) -> Array:
+def _read_binary(file: Path, key: str | None, ndims: Sequence[int], *, labels: bool = False) -> Array:
     suffix = file.suffix.lower()
     if suffix == ".npy":
         return read_npy(file)
     if suffix == ".npz":
         return read_npz(file, key)
     if suffix == ".parquet":
-        return read_parquet(file, key)
+        return read_parquet(file, key, nulls=labels)
     return read_h5(file, key, ndims)
 
 
@@ -155,7 +190,16 @@ def checked_path(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple
 
 
 def split_key(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """Split ``file::key``."""
+    """Split ``file::key``.
+
+    Parameters
+    ----------
+    path : path-like, of a file, or with the name of something inside it
+
+    Returns
+    -------
+    (pathlib.Path, str or None), the file and the key
+    """
     # A file that is really called so wins over the notation.
     text = os.fspath(path)
     if "::" not in text or Path(text).exists():

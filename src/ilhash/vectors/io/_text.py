@@ -16,6 +16,7 @@ import numpy.typing as npt
 INTEGER = re.compile(r"[+-]?[0-9]+")
 # The names a column of text labels is given; anything else could itself be a label.
 LABEL_HEADERS = frozenset({"class", "label", "labels", "target", "targets"})
+ID_HEADERS = frozenset({"id", "ids"})
 
 
 def _is_number(cell: str) -> bool:
@@ -48,43 +49,135 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, cells
 
 
-def read_csv(path: Path) -> npt.NDArray[np.float64]:
-    """Read comma-separated numbers; a first line without any number is a header."""
+def read_csv(path: Path, key: str | None = None) -> npt.NDArray[np.float64]:
+    """Read the features of a table: columns of numbers; with a header those that the key chooses, or that are features.
+
+    The key is names with commas between them: these columns, or after ``!`` all features but these. Ids and labels, by
+    their names, and columns of text are no features.
+    """
+    header, skip = _header(path)
+    if header is None:
+        if key is not None:
+            raise ValueError(f"{path} must have a header, a first line without any number, to choose {key!r} by")
+        return _numbers(path, skip, None)
+    chosen = _features(path, header, skip, key)
+    if not chosen:
+        fault = _first_fault(path, skip, None) if key is None else None
+        alone = f"must hold a column of numbers, got ids, labels and text alone: {', '.join(header)}"
+        raise ValueError(f"{path} {fault or alone}")
+    return _numbers(path, skip, None if chosen == list(range(len(header))) else chosen)
+
+
+def csv_features(path: Path, key: str | None) -> list[str]:
+    """Return the names of the columns that `read_csv` reads; none where there is no header."""
+    header, skip = _header(path)
+    return [] if header is None else [header[column] for column in _features(path, header, skip, key)]
+
+
+def _header(path: Path) -> tuple[list[str] | None, int]:
+    """Return the names of the columns, or None, and the lines before the numbers; a header holds no number."""
     first = list(islice(_rows(path), 2))
     header = bool(first) and not any(_is_number(cell) for cell in first[0][1])
     if len(first) <= header:
         raise ValueError(f"{path} must hold a row of numbers, got {'only a header' if header else 'blank lines'}")
-    skip = first[0][0] if header else 0
+    return ([cell.strip() for cell in first[0][1]], first[0][0]) if header else (None, 0)
+
+
+def _features(path: Path, header: list[str], skip: int, key: str | None) -> list[int]:
+    """Return the columns that a key names, or those that are features."""
+    if key is not None and not key.startswith("!"):
+        return [_place(path, header, name) for name in key.split(",")]
+    left_out = set() if key is None else {_place(path, header, name) for name in key[1:].split(",")}
+    left_out |= {column for column, name in enumerate(header) if name.lower() in LABEL_HEADERS | ID_HEADERS}
+    maybe = [column for column in range(len(header)) if column not in left_out]
+    _, cells = next(row for row in _rows(path) if row[0] > skip)
+    text = {column for column in maybe if column < len(cells) and not _is_number(cells[column])}
+    _refuse_numbers_among_text(path, header, skip, text)
+    return [column for column in maybe if column not in text]
+
+
+def _refuse_numbers_among_text(path: Path, header: list[str], skip: int, text: set[int]) -> None:
+    """Refuse a column that begins with text and holds numbers further down: something is wrong with it."""
+    first = None
+    for line, cells in _rows(path) if text else ():
+        if line <= skip:
+            continue
+        first = first or (line, cells)
+        for column in text:
+            if column < len(cells) and _is_number(cells[column]):
+                raise ValueError(
+                    f"{path} must hold numbers in all lines of column {header[column]!r} or in none, got "
+                    f"{_shown(first[1][column])} in line {first[0]} and {_shown(cells[column])} in line {line}; "
+                    f"{path.name}::!{header[column]} leaves it out"
+                )
+
+
+def _place(path: Path, header: list[str], name: str) -> int:
+    """Return the column of a name that occurs once."""
+    places = [column for column, own in enumerate(header) if own == name.strip()]
+    if len(places) != 1:
+        found = ", ".join(header) if not places else f"{len(places)} columns of this name"
+        raise ValueError(f"{path} must hold one column {name.strip()!r}, got: {found}")
+    return places[0]
+
+
+def _numbers(path: Path, skip: int, columns: list[int] | None) -> npt.NDArray[np.float64]:
+    how: dict[str, Any] = {"delimiter": ",", "comments": None, "quotechar": '"', "encoding": "utf-8-sig"}
     try:
-        return np.loadtxt(
-            path, delimiter=",", comments=None, quotechar='"', ndmin=2, skiprows=skip, encoding="utf-8-sig"
-        )
+        return np.loadtxt(path, ndmin=2, skiprows=skip, usecols=columns, **how)
     except ValueError as error:
         # The fast reader counts rows, users count lines: look again, slowly, for the culprit.
-        raise ValueError(f"{path} {_first_fault(path, skip) or f'must hold numbers, got: {error}'}") from error
+        fault = _first_fault(path, skip, columns)
+        raise ValueError(f"{path} {fault or f'must hold numbers, got: {error}'}") from error
 
 
-def _first_fault(path: Path, skip: int) -> str | None:
+def _first_fault(path: Path, skip: int, columns: list[int] | None) -> str | None:
     width = None
     for line, cells in _rows(path):
         if line <= skip:
             continue
-        for column, cell in enumerate(cells, 1):
-            if not _is_number(cell):
-                return f"must hold a number in line {line}, column {column}, got {_shown(cell)}"
+        for column, cell in enumerate(cells):
+            if (columns is None or column in columns) and not _is_number(cell):
+                return f"must hold a number in line {line}, column {column + 1}, got {_shown(cell)}"
         width = len(cells) if width is None else width
         if len(cells) != width:
             return f"must hold {width} cells in line {line}, as in the lines before, got {len(cells)}"
     return None
 
 
-def read_csv_labels(path: Path) -> npt.NDArray[Any]:
-    """Read one column of labels, or several columns of numbers."""
+def read_csv_labels(path: Path, key: str | None = None) -> npt.NDArray[Any]:
+    """Read one column of labels, or several columns of numbers; or the column that the key names."""
+    if key is not None:
+        return _named_labels(path, key)
     rows = [(line, cells) for line, cells in _rows(path) if len(cells) > 1 or cells[0].strip()]
     if any(len(cells) > 1 for _, cells in rows):
-        return read_csv(path)
+        header, skip = _header(path)
+        try:
+            return _numbers(path, skip, None)
+        except ValueError as error:
+            hint = "" if header is None else f"; {path.name}::column chooses one of {', '.join(header)}"
+            raise ValueError(f"{error}{hint}") from None
     labels = _column(path, [(line, cells[0]) for line, cells in rows])
     return as_labels(labels[1:] if _has_header(labels) else labels)
+
+
+def _named_labels(path: Path, key: str) -> npt.NDArray[Any]:
+    """Read the labels of a column that the first line names; an empty cell is unknown, None."""
+    rows = list(_rows(path))
+    header = [cell.strip() for cell in rows[0][1]] if rows else []
+    column = _place(path, header, key)
+    short = next((line for line, cells in rows if len(cells) != len(header)), None)
+    if short is not None:
+        raise ValueError(f"{path} must hold {len(header)} cells in line {short}, as many as its header, got others")
+    labels = [cells[column].strip() for _, cells in rows[1:]]
+    if not any(labels):
+        raise ValueError(f"{path} must hold labels in column {key!r}, got none")
+    known = as_labels([label for label in labels if label])
+    if all(labels):
+        return known
+    found = np.full(len(labels), None, object)
+    found[np.array([bool(label) for label in labels])] = known.tolist()
+    return found
 
 
 def _has_header(labels: Sequence[str]) -> bool:
