@@ -10,7 +10,8 @@ import sys
 import weakref
 from pathlib import Path
 
-from ilhash.storage._damage import DamagedFileError, StorageError
+from ilhash.storage._damage import DamagedFileError
+from ilhash.storage._descriptors import Descriptors
 
 if sys.platform == "win32":
     import msvcrt
@@ -52,49 +53,51 @@ class WriterLock:
     the number of the last process that held the lock, for the message alone.
     """
 
-    _descriptor: int | None = None
-
     def __init__(self, path: Path) -> None:
+        self._opened = Descriptors()
         if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
             raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
-        self._descriptor = os.open(path, _FLAGS, 0o666)
         try:
-            if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-                raise DamagedFileError(f"{path} must be a regular file, got a special one")
-            _lock(self._descriptor)
-        except StorageError:
-            self._close()
+            self._take(path)
+        except BaseException:
+            self.release()
             raise
+
+    def _take(self, path: Path) -> None:
+        descriptor = self._opened.open(path, _FLAGS)
+        _held.add(self)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise DamagedFileError(f"{path} must be a regular file, got a special one")
+        try:
+            _lock(descriptor)
         except OSError as error:
-            holder = _holder(self._descriptor)
-            self._close()
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            got = f"a second: {holder} has it open"
+            got = f"a second: {_holder(descriptor)} has it open"
             raise StoreLockedError(f"store {path.parent} must have one writer, got {got}") from None
-        _held.add(self)
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, b"%d\n" % os.getpid())
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, b"%d\n" % os.getpid())
 
     @property
     def held(self) -> bool:
         """Whether this process has the lock."""
-        return self._descriptor is not None
+        return bool(self._opened)
 
     def release(self) -> None:
         """Give the lock up; a second time does nothing."""
-        if self._descriptor is not None:
-            _unlock(self._descriptor)
-            self._close()
+        if self._opened:
+            with contextlib.suppress(OSError):  # closing gives it up too, but not while a child has the file open
+                _unlock(self._opened[0])
+            self.close()
 
-    def _close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+    def close(self) -> None:
+        """Close the file, and leave the lock to whom it belongs."""
+        self._opened.close()
 
     def __del__(self) -> None:
-        self.release()
+        with contextlib.suppress(OSError):
+            self.release()
 
 
 def _holder(descriptor: int) -> str:
@@ -110,7 +113,7 @@ _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 def _let_go_in_child() -> None:
     # A forked child shares the lock: it must neither write nor keep the store locked when its parent is gone.
     for lock in list(_held):
-        lock._close()
+        lock.close()
 
 
 if sys.platform != "win32":

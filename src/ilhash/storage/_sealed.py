@@ -16,7 +16,7 @@ from typing import Any
 from ilhash._version import __version__
 from ilhash.storage._damage import DamagedFileError, UnknownFormatError, sha256_of
 from ilhash.storage._durable import TEMPORARY, write_file
-from ilhash.storage._reading import read_file
+from ilhash.storage._reading import LARGEST_DOCUMENT, read_file
 
 Document = dict[str, Any]
 
@@ -29,6 +29,7 @@ class Sealed:
     holder: str  # what a folder with such a file holds, in words
     format: int  # newest that this version knows, and the one that it writes
     kind: str | None = None  # stands in the document, where others have files of the same name
+    most: int = LARGEST_DOCUMENT  # bytes
     seal: str = "checksum"  # key of the SHA-256 of the document without it, keys sorted
 
     def begun(self, folder: Path, argument: str = "path") -> bool:
@@ -53,7 +54,7 @@ class Sealed:
             raise FileNotFoundError(
                 f"{folder} must be a directory of {self.holder} with a {self.name}, got none: not {self.holder}"
             )
-        return self.from_bytes(read_file(path), path)
+        return self.from_bytes(read_file(path, self.most), path)
 
     def sealed(self, content: Mapping[str, Any]) -> Document:
         """Return content as the document that is written."""
