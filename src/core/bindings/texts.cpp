@@ -2,7 +2,6 @@
 #include "../texts.hpp"
 
 #include <cstdint>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -14,14 +13,14 @@ namespace ilhash::bindings {
 namespace {
 
 Texts as_texts(const Vector<uint8_t>& bytes, const Vector<int64_t>& ends) {
-  if (ends.shape(0) == 0) throw std::invalid_argument("ends of texts must have one entry more than there are texts");
+  require(ends.shape(0) > 0, "ends of texts must have one entry more than there are texts");
   return {bytes.data(), bytes.shape(0), ends.data(), ends.shape(0) - 1};
 }
 
 void check(Vector<uint8_t> bytes, Vector<int64_t> ends) {
   const Texts texts = as_texts(bytes, ends);
-  nb::gil_scoped_release release;
-  if (const char* const fault = fault_of(texts)) throw std::invalid_argument(fault);
+  const GilReleased released;
+  require_no_fault(fault_of(texts));
 }
 
 nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> find(Vector<uint8_t> bytes, Vector<int64_t> ends, Vector<uint8_t> wanted,
@@ -29,7 +28,7 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> find(Vector<uint8_t> bytes, Vector<
   const Texts texts = as_texts(bytes, ends), some = as_texts(wanted, wanted_ends);
   std::vector<int64_t> found(some.n);
   {
-    nb::gil_scoped_release release;
+    const GilReleased released;
     find_texts(texts, some, found.data());
   }
   return to_numpy(std::move(found));

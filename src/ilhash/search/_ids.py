@@ -48,6 +48,10 @@ class IntIds:
         rows = np.minimum(np.searchsorted(self.values, ids), len(self.values) - 1)
         return np.where(self.values[rows] == ids, rows, -1)
 
+    def find_all(self, others: Any) -> Rows:
+        """Return the row of each id of others of this kind, -1 where there is none."""
+        return self.find(others.values)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file holds of them."""
         return {"ids": self.values}
@@ -82,6 +86,9 @@ class StrIds:
 
     def find(self, ids: NDArray[Any]) -> Rows:
         return _core.find_texts(self.text, self.ends, *_joined([wanted.encode() for wanted in ids]))
+
+    def find_all(self, others: Any) -> Rows:
+        return _core.find_texts(self.text, self.ends, others.text, others.ends)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {"id_ends": self.ends, "id_text": self.text}

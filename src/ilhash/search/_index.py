@@ -17,10 +17,10 @@ from ilhash.search import _merging as merging
 from ilhash.search._ids import LARGEST, IntIds, Rows, as_ids, refuse_repeated
 from ilhash.search._manifest import MANIFEST
 from ilhash.search._margins import MarginScale, as_margins
-from ilhash.search._schema import NEXT_ID, Settings, StoredArrays, check_removed, read_next_id, verify
+from ilhash.search._schema import NEXT_ID, Settings, read_next_id, segment_of, verify
 from ilhash.search._searching import Codes, Searchable
-from ilhash.search._segment import Body, Segment
-from ilhash.search._snapshot import Snapshot, StoredSegment
+from ilhash.search._segment import Segment
+from ilhash.search._snapshot import Snapshot
 from ilhash.search._store import Store
 from ilhash.search._verify import Report
 from ilhash.storage import new_folder
@@ -375,7 +375,7 @@ class HammingIndex(Searchable):
         kind = held.kind or "int"
         known = {segment.body.name: segment for segment in held.segments}
         settings = Settings(self.n_bits, kind, self._scale)
-        segments = tuple(_segment_of(stored, known.get(stored.name), settings) for stored in snapshot.segments)
+        segments = tuple(segment_of(stored, known.get(stored.name), settings) for stored in snapshot.segments)
         return _Contents(segments, kind, read_next_id(snapshot.manifest, self._folder("this").path), snapshot)
 
     def refresh(self) -> bool:
@@ -414,18 +414,6 @@ class HammingIndex(Searchable):
         if self._store is None:
             raise ValueError(f"{what} must be asked of an index in a folder (HammingIndex.open), got one in memory")
         return self._store
-
-
-def _segment_of(stored: StoredSegment, known: Segment | None, settings: Settings) -> Segment:
-    """Return a segment of the folder; one that is known, if nothing more of it is dead."""
-    arrays = known.arrays if known else None
-    if known and isinstance(arrays, StoredArrays) and arrays.file is stored.arrays:
-        if np.array_equal(known.removed, stored.removed):
-            return known
-        return Segment(known.body, check_removed(stored.removed, arrays))
-    arrays = StoredArrays(stored.arrays, settings)
-    body = Body(settings.n_bits, arrays.n_rows, arrays.n_codes, arrays, settings.kind, stored.name)
-    return Segment(body, check_removed(stored.removed, arrays))
 
 
 def _large_blocks(blocks: Iterable[Codes]) -> Iterator[Codes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +17,19 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash.search._array_file import ArrayFile
-from ilhash.search._damage import sound
+from ilhash.search._damage import Damage, sound
 from ilhash.search._header import FileEntry
 from ilhash.search._manifest import MANIFEST, Manifest
 from ilhash.search._margins import MarginScale
-from ilhash.search._snapshot import check_removals, check_segment_file, dead_rows
-from ilhash.search._soundness import check_ascending, check_segment
+from ilhash.search._segment import Body, Segment
+from ilhash.search._snapshot import StoredSegment, check_removals, check_segment_file, dead_rows, newest
 from ilhash.search._verify import Report, verify_files
 from ilhash.storage import DamagedFileError, Record, UnknownFormatError
 
 NEXT_ID = "next_id"  # note of the manifest: the next automatic id
 MOST_BITS = 65535  # the scan adds distances up in 16 bits
 _MOST_ROWS = 2**32 - 2  # rows and codes are numbered in 32 bits
+_COMPARED = 1 << 16  # ids at a time: what they are compared to stays in the cache
 _TILE, _RANGE = 64, 256  # codes in a tile, and in a range of distances from a pivot
 
 _DTYPES = {
@@ -114,12 +116,12 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
 
     def _check_content(self, arrays: dict[str, NDArray[Any]]) -> None:
         if "ids" in arrays:
-            check_ascending(arrays["ids"], "ids")
+            _check_ascending(arrays["ids"])
         elif "id_ends" in arrays:
             _core.check_texts(arrays["id_text"], arrays["id_ends"])
         elif "tiles" in arrays:
             lists = (arrays.get(name) for name in ("offsets", "rows", "pivots", "rings"))
-            check_segment(arrays["tiles"], self.n_codes, self._settings.n_bits, *lists)
+            _core.check_segment(arrays["tiles"], self.n_codes, self._settings.n_bits, *lists)
 
     def _checked_shapes(self) -> tuple[int, int]:
         shapes = {name: region.shape for name, region in self.file.regions.items()}
@@ -156,6 +158,13 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
             )
 
 
+def _check_ascending(ids: NDArray[np.int64]) -> None:
+    for first in range(0, len(ids) - 1, _COMPARED):
+        some = ids[first : first + _COMPARED + 1]
+        if not (some[:-1] < some[1:]).all():
+            raise DamagedFileError("ids must ascend, got some that do not")
+
+
 def _check_shape(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> None:
     fits = len(shape) == len(wanted) and all(w in (None, n) for n, w in zip(shape, wanted, strict=True))
     if dtype != _DTYPES[name] or not fits:
@@ -164,12 +173,21 @@ def _check_shape(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], wanted
         raise DamagedFileError(f"{name!r} must be {must}, got {dtype} of shape {shape}")
 
 
-def check_removed(removed: NDArray[np.int64], arrays: StoredArrays) -> NDArray[np.int64]:
-    """Return the dead rows of a segment if there are such rows."""
-    if len(removed) and removed[-1] >= arrays.n_rows:
-        with sound(arrays.file.path, "removals"):
-            raise DamagedFileError(f"removed rows must lie below {arrays.n_rows}, got {removed[-1]}")
-    return removed
+def segment_of(stored: StoredSegment, known: Segment | None, settings: Settings) -> Segment:
+    """Return a segment of a folder; one that is known, if nothing more of it is dead."""
+    arrays = known.arrays if known else None
+    if known and isinstance(arrays, StoredArrays) and arrays.file is stored.arrays:
+        if np.array_equal(known.removed, stored.removed):
+            return known
+        body = known.body
+    else:
+        arrays = StoredArrays(stored.arrays, settings)
+        body = Body(settings.n_bits, arrays.n_rows, arrays.n_codes, arrays, settings.kind, stored.name)
+    removed = stored.removed
+    if len(removed) and removed[-1] >= body.n_rows:
+        with sound(stored.arrays.path, "removals"):
+            raise DamagedFileError(f"removed rows must lie below {body.n_rows}, got {removed[-1]}")
+    return Segment(body, removed)
 
 
 def verify(path: str | os.PathLike[str]) -> Report:
@@ -186,7 +204,8 @@ def verify(path: str | os.PathLike[str]) -> Report:
     -------
     Report, what was read, and what is wrong with it
     """
-    return verify_files(path, _examined)
+    report = verify_files(path, _examined)
+    return replace(report, damages=tuple(_shared_ids(Path(path)))) if report.ok else report
 
 
 def _examined(folder: Path, manifest: Manifest, entry: FileEntry | None) -> None:
@@ -207,3 +226,15 @@ def _examined(folder: Path, manifest: Manifest, entry: FileEntry | None) -> None
     for name in [name for name in file if name in segments]:
         n_rows = StoredArrays(ArrayFile(folder, segments[name]), settings).n_rows
         dead_rows(file, name, n_rows)
+
+
+def _shared_ids(folder: Path) -> Iterator[Damage]:
+    """Yield a damage for each segment with items that an earlier one has too."""
+    snapshot = newest(folder, {})
+    settings = Settings.read(snapshot.manifest.settings, folder)
+    segments = [segment_of(stored, None, settings) for stored in snapshot.segments]
+    for number, later in enumerate(segments):
+        shared = sum(segment.n_shared(later) for segment in segments[:number])
+        if shared:
+            problem = f"that no index has: {shared} of {later.n_rows} are in other segments too"
+            yield Damage(folder / f"{later.body.name}.bin", "ids", problem)

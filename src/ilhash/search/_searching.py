@@ -70,7 +70,7 @@ class Searchable:
     @property
     def n_distinct(self) -> int:
         """Number of distinct codes that a search looks at."""
-        return sum(segment.body.n_codes for segment in self._segments)
+        return sum(segment.n_codes for segment in self._segments)
 
     @property
     def bytes_per_item(self) -> dict[str, float]:

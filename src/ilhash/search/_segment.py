@@ -149,6 +149,11 @@ class Segment:
         return self.body.n_rows
 
     @property
+    def n_codes(self) -> int:
+        """Number of distinct codes, dead ones included."""
+        return self.body.n_codes
+
+    @property
     def n_alive(self) -> int:
         """Number of items that were not removed."""
         return self.n_rows - len(self.removed) if self._allowed is None else len(self._allowed)
@@ -184,6 +189,12 @@ class Segment:
         """Return the row of each id, -1 where there is none alive."""
         rows = self.ids.find(ids)
         return np.where((rows >= 0) & self._alive[rows], rows, -1) if len(self.removed) else rows
+
+    def n_shared(self, other: Segment) -> int:
+        """Return how many living items have an id that a living item of another segment has."""
+        rows = self.ids.find_all(other.ids)
+        there = (rows >= 0) & other._alive
+        return int(np.count_nonzero(self._alive[rows[there]]))
 
     def codes(self, rows: Rows) -> NDArray[np.uint8]:
         """Return the packed codes of rows."""
