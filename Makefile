@@ -108,7 +108,10 @@ ROOM_UNITS := $(patsubst src/core/%.cpp,%.o,$(filter-out $(NOT_HERE),$(wildcard 
 $(SANITIZED)/test_checks: $(addprefix $(SANITIZED)/,tests/test_checks.o $(ROOM_UNITS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
-CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut test_checks)
+$(SANITIZED)/test_texts: $(addprefix $(SANITIZED)/,tests/test_texts.o texts.o)
+	$(CXX) $(SANITIZE) $^ -o $@
+
+CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut test_checks test_texts)
 
 test-core:
 	$(MAKE) --jobs=2 $(CORE_TESTS)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ilhash.search import verify
 from ilhash.search._store import Store
+from ilhash.search._verify import verify_files as verify
 
 N = 10_000_000
 

@@ -232,3 +232,10 @@ def boosted_trees(
     float,
     NDArray[np.float64],
 ]: ...
+
+# Ids that are texts.
+
+def check_texts(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None: ...
+def find_texts(
+    text: NDArray[np.uint8], ends: NDArray[np.int64], wanted: NDArray[np.uint8], wanted_ends: NDArray[np.int64]
+) -> NDArray[np.int64]: ...

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ilhash.search import verify
 from ilhash.search._store import Store
+from ilhash.search._verify import verify_files as verify
 
 SETTINGS = {"n_bits": 128, "ids": "int64"}
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.search.killed_writer import SETTINGS, commit_next, our_files, segment, state_after, state_of, tell
 
-from ilhash.search import DamagedStoreError, StoreLockedError, _array_file, _manifest, _snapshot, _store, verify
+from ilhash.search import DamagedStoreError, StoreLockedError, _array_file, _header, _manifest, _snapshot, _store
 from ilhash.search._store import Store
+from ilhash.search._verify import verify_files as verify
 
 ROOT = Path(__file__).parents[2]
 BLOCK = _array_file.BLOCK
@@ -316,6 +317,7 @@ def test_a_store_that_is_forgotten_lets_its_lock_go(path):
 FORK = """
 import os, sys, time
 from ilhash.search._store import Store
+from ilhash.search._verify import verify_files as verify
 store = Store.open(sys.argv[1], writable=True)
 if os.fork() == 0:
     try:
@@ -596,14 +598,14 @@ def test_a_commit_does_not_copy_damaged_dead_rows(path):
 
 def test_a_medium_that_fails_is_a_damage(small, monkeypatch):
     path, _ = small
-    original = Path.open
+    original = _array_file.open_file
 
-    def failing(self, *arguments, **named):
-        if self.name.startswith("removed"):
+    def failing(file):
+        if file.name.startswith("removed"):
             raise OSError(5, "Input/output error")
-        return original(self, *arguments, **named)
+        return original(file)
 
-    monkeypatch.setattr(Path, "open", failing)
+    monkeypatch.setattr(_array_file, "open_file", failing)
     (damage,) = verify(path).damages
     assert "that cannot be read (Input/output error)" in str(damage)
 
@@ -618,7 +620,7 @@ def test_newer_formats_are_refused(path, monkeypatch):
         verify(path)
     (path / "manifest.json").unlink()
     with monkeypatch.context() as newer:
-        newer.setattr(_array_file, "FORMAT", 99)
+        newer.setattr(_header, "FORMAT", 99)
         with Store.create(path, {}) as store:
             (name,) = store.commit(add=[codes(1)])
     with pytest.raises(ValueError, match=rf"{name}.bin must have format 1, got format 99"):

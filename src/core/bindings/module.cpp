@@ -8,6 +8,7 @@
 //   cut.cpp       cut.*: what precision at k needs, bit by bit, and for every bit of a pool
 //   digits.cpp    digits.*: elastic deformations of small images
 //   trees.cpp     trees.*: margins of decision trees; boosting.*: gradient boosted trees on binned features
+//   texts.cpp     texts.*: ids that are texts
 //
 // Inputs are never written; the GIL is released around all work (gil.hpp). What the core takes for granted is checked
 // here
@@ -29,4 +30,5 @@ NB_MODULE(_core, m) {
   ilhash::bindings::bind_cut(m);
   ilhash::bindings::bind_digits(m);
   ilhash::bindings::bind_trees(m);
+  ilhash::bindings::bind_texts(m);
 }

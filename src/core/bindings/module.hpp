@@ -12,5 +12,6 @@ void bind_scan(nanobind::module_& m);
 void bind_cut(nanobind::module_& m);
 void bind_digits(nanobind::module_& m);
 void bind_trees(nanobind::module_& m);
+void bind_texts(nanobind::module_& m);
 
 }  // namespace ilhash::bindings

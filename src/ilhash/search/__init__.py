@@ -11,7 +11,8 @@ from ilhash.search._damage import DamagedStoreError
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._index import HammingIndex
 from ilhash.search._rescoring import rescore
-from ilhash.search._verify import Report, verify
+from ilhash.search._schema import verify
+from ilhash.search._verify import Report
 from ilhash.storage import StoreLockedError
 
 __all__ = ["DamagedStoreError", "HammingIndex", "Hits", "RangeHits", "Report", "StoreLockedError", "rescore", "verify"]

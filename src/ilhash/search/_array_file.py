@@ -9,56 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._version import __version__
-from ilhash.search._damage import Damage, DamagedStoreError, missing
-from ilhash.storage import check_format, write_file
-
-FORMAT = 1
-BLOCK = 1 << 18  # bytes under one checksum
-ALIGNMENT = 64  # of every array in its file, and so in memory; divides BLOCK
+from ilhash.search._damage import Damage, DamagedStoreError, missing, sound
+from ilhash.search._header import ALIGNMENT, BLOCK, FileEntry, Header, Region, header_line, parsed_header
+from ilhash.storage import open_file, write_file
 
 Arrays = Mapping[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """What the manifest knows of a file: enough to refuse any other file in its place."""
-
-    file: str
-    bytes: int
-    header_bytes: int
-    header_sha256: str
-
-
-@dataclass(frozen=True)
-class _Region:
-    """Where an array lies in its file, padding included, and the checksum of each of its blocks."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    bytes: int
-    block: int
-    checksums: tuple[int, ...]
-
-    def blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Yield begin and end in the file, and checksum, of each block."""
-        for number, checksum in enumerate(self.checksums):
-            begin = number * self.block
-            yield self.offset + begin, self.offset + min(begin + self.block, self.bytes), checksum
 
 
 def storable(array: Any, name: str) -> NDArray[Any]:
@@ -81,7 +46,7 @@ def write_arrays(folder: Path, file: str, rows: int, arrays: Arrays) -> FileEntr
         described.append({"name": name, **place, "crc32": checksums})
         chunks += [flat, padding]
         offset += size
-    header = _header({"format": FORMAT, "ilhash": __version__, "rows": rows, "block": BLOCK, "arrays": described})
+    header = header_line(rows, described)
     write_file(folder / file, [header, *chunks], sync=False)
     return FileEntry(file, len(header) + offset, len(header), hashlib.sha256(header).hexdigest())
 
@@ -91,11 +56,6 @@ def _checksums(flat: memoryview, padding: bytes) -> Iterator[int]:
         block = flat[begin : begin + BLOCK]
         last = begin + BLOCK >= len(flat)
         yield zlib.crc32(padding, zlib.crc32(block)) if last else zlib.crc32(block)
-
-
-def _header(document: dict[str, Any]) -> bytes:
-    line = json.dumps(document).encode()
-    return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
 
 class ArrayFile(Mapping[str, NDArray[Any]]):
@@ -108,44 +68,44 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
 
     def __init__(self, folder: Path, entry: FileEntry) -> None:
         self.entry = entry
-        self._path = folder / entry.file
-        with self._path.open("rb") as file:
-            _refuse(_wrong_size(self._path, os.fstat(file.fileno()).st_size, entry))
-            header, damages = _read_header(file, self._path, entry)
+        self.path = folder / entry.file
+        with sound(self.path, "a file"), open_file(self.path) as file:
+            _refuse(_wrong_size(self.path, os.fstat(file.fileno()).st_size, entry))
+            header, damages = _read_header(file, self.path, entry)
             _refuse(damages)
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.rows: int = header["rows"]
-        self._regions = {region.name: region for region in _regions(header, entry)}
+        self.rows = header.rows
+        self.regions = {region.name: region for region in header.regions}
         self._arrays: dict[str, NDArray[Any]] = {}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._regions  # without reading the array
+        return name in self.regions  # without reading the array
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._regions)
+        return iter(self.regions)
 
     def __len__(self) -> int:
-        return len(self._regions)
+        return len(self.regions)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
-            region = self._regions[name]
+            region = self.regions[name]
             # Touching a map beyond the end of its file would kill the process.
-            _refuse(_wrong_size(self._path, self._map.size(), self.entry))
+            _refuse(_wrong_size(self.path, self._map.size(), self.entry))
             memory = memoryview(self._map)
-            _refuse(_damaged_blocks(region, lambda begin, end: memory[begin:end], self._path))
+            _refuse(_damaged_blocks(region, lambda begin, end: memory[begin:end], self.path))
             self._arrays[name] = np.ndarray(region.shape, region.dtype, buffer=self._map, offset=region.offset)
         return self._arrays[name]
 
 
 def damages_of_file(folder: Path, entry: FileEntry) -> list[Damage]:
-    """Read a whole file and return everything that is wrong with it.
+    """Read a whole file and return everything that is wrong with its bytes.
 
     It is read, not mapped: a medium that fails is then an error that can be caught.
     """
     path = folder / entry.file
     try:
-        with path.open("rb") as file:
+        with sound(path, "a file"), open_file(path) as file:
 
             def read(begin: int, end: int) -> bytes:
                 file.seek(begin)
@@ -153,8 +113,10 @@ def damages_of_file(folder: Path, entry: FileEntry) -> list[Damage]:
 
             found = _wrong_size(path, os.fstat(file.fileno()).st_size, entry)
             header, damages = _read_header(file, path, entry)
-            in_arrays = (_damaged_blocks(region, read, path) for region in _regions(header, entry))
+            in_arrays = (_damaged_blocks(region, read, path) for region in header.regions)
             return [*found, *damages, *itertools.chain.from_iterable(in_arrays)]
+    except DamagedStoreError as error:
+        return list(error.damages)
     except FileNotFoundError:
         return [missing(path)]
     except OSError as error:
@@ -173,25 +135,16 @@ def _wrong_size(path: Path, size: int, entry: FileEntry) -> list[Damage]:
     return [Damage(path, "a whole file", f"of {size} bytes instead of {entry.bytes}: it was {verb}")]
 
 
-def _read_header(file: IO[bytes], path: Path, entry: FileEntry) -> tuple[dict[str, Any], list[Damage]]:
-    header = file.read(entry.header_bytes)
-    if hashlib.sha256(header).hexdigest() != entry.header_sha256:
+def _read_header(file: IO[bytes], path: Path, entry: FileEntry) -> tuple[Header, list[Damage]]:
+    line = file.read(entry.header_bytes)
+    if hashlib.sha256(line).hexdigest() != entry.header_sha256:
         region = f"the header (bytes 0 to {entry.header_bytes})"
         problem = "altered: it does not match its SHA-256, and no array can be found"
-        return {"arrays": []}, [Damage(path, region, problem)]
-    document: dict[str, Any] = json.loads(header)
-    check_format(document, FORMAT, path)
-    return document, []
+        return Header(0, ()), [Damage(path, region, problem)]
+    return parsed_header(line, path, entry), []
 
 
-def _regions(header: dict[str, Any], entry: FileEntry) -> Iterator[_Region]:
-    for array in header["arrays"]:
-        shape, offset = tuple(array["shape"]), entry.header_bytes + array["offset"]
-        checksums = tuple(np.frombuffer(bytes.fromhex(array["crc32"]), ">u4").tolist())
-        yield _Region(array["name"], array["dtype"], shape, offset, array["bytes"], header["block"], checksums)
-
-
-def _damaged_blocks(region: _Region, read: Callable[[int, int], Any], path: Path) -> list[Damage]:
+def _damaged_blocks(region: Region, read: Callable[[int, int], Any], path: Path) -> list[Damage]:
     """Compare each block with its checksum; neighbouring damaged blocks are one damage."""
     bad: list[list[int]] = []
     for begin, end, checksum in region.blocks():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ilhash.storage import DamagedFileError
+from ilhash.storage import DamagedFileError, StorageError, UnknownFormatError
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Damage:
 
     file: Path
     region: str  # the whole file, its header, or an array, with the bytes of the file
-    problem: str  # missing, truncated, extended, altered, or unreadable, with numbers
+    problem: str  # missing, truncated, extended, altered, unreadable, or what it says that cannot be, with numbers
 
     def __str__(self) -> str:
         return f"{self.file} must be as it was written, got {self.region} {self.problem}"
@@ -27,7 +28,7 @@ def missing(file: Path) -> Damage:
 
 
 class DamagedStoreError(DamagedFileError):
-    """A file of the store is missing or not as it was written; nothing of the damaged part was served.
+    """A file of the store is missing, not as it was written, or not what an index writes; nothing of it was served.
 
     Attributes
     ----------
@@ -38,3 +39,17 @@ class DamagedStoreError(DamagedFileError):
         more = f" (and {len(damages) - 1} more damages; verify lists all)" if len(damages) > 1 else ""
         super().__init__(f"{damages[0]}{more}")
         self.damages = tuple(damages)
+
+
+@contextmanager
+def sound(file: Path, region: str) -> Iterator[None]:
+    """Turn what is refused of a part of a file into a DamagedStoreError.
+
+    Whoever made the file may have recomputed its checksums: what matches them is not yet what we wrote.
+    """
+    try:
+        yield
+    except (DamagedStoreError, UnknownFormatError):
+        raise
+    except StorageError as error:
+        raise DamagedStoreError([Damage(file, f"{region} that no index has:", str(error))]) from error

@@ -1,48 +1,56 @@
-"""The index: exact search among codes that come and go, in memory or in a durable folder."""
+"""The index: codes that come and go, in memory or in a durable folder."""
 
 from __future__ import annotations
 
-import heapq
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._checks import check_count, check_threads
 from ilhash.search import _merging as merging
-from ilhash.search._hits import Hits, RangeHits
-from ilhash.search._ids import IntIds, Rows, StrIds, as_ids, refuse_repeated
-from ilhash.search._margins import MarginScale, as_margins, rescored_by_margins
+from ilhash.search._ids import LARGEST, IntIds, Rows, as_ids, refuse_repeated
+from ilhash.search._manifest import MANIFEST
+from ilhash.search._margins import MarginScale, as_margins
+from ilhash.search._schema import NEXT_ID, Settings, read_next_id, segment_of, verify
+from ilhash.search._searching import Codes, Searchable
 from ilhash.search._segment import Segment
-from ilhash.search._snapshot import StoredSegment
+from ilhash.search._snapshot import Snapshot
 from ilhash.search._store import Store
 from ilhash.search._verify import Report
 from ilhash.storage import new_folder
 
-Codes = NDArray[np.uint8]
-
-
 SEGMENT_ROWS = 1 << 22  # codes in memory while blocks are added
 
 
-class HammingIndex:
+class _Contents(NamedTuple):
+    """What an index holds; only ever replaced whole, so that no interrupt can tear it."""
+
+    segments: tuple[Segment, ...] = ()
+    kind: str | None = None  # of ids; None while it is open
+    next_id: int = 0  # at least what the next automatic id must be
+    snapshot: Snapshot | None = None  # of the folder, of which this is made
+
+
+class HammingIndex(Searchable):
     """Exact nearest neighbours in Hamming space, in the order (distance, id).
 
     Equal codes are kept once, with the list of their items: a million items on 300,000 distinct codes cost 300,000
     distances. Items can be added, replaced and removed at any time. An index lives in memory; ``open`` gives one that
-    lives in a folder, where every change is on disk when the call returns.
+    lives in a folder, where every change is on disk when the call returns. Whatever interrupts a change, Ctrl-C too, it
+    has happened wholly or not at all, and the same call again does it or finds that it was done.
 
     Parameters
     ----------
     codes : uint8 array (n, ceil(n_bits / 8)), optional, packed codes, see :mod:`ilhash.codes`; without, it is empty
     n_bits : int, bits per code
-    ids : array_like, optional, n whole numbers or texts, each once; by default the items are numbered from 0 on
+    ids : array_like, optional, n whole numbers or texts, each once; by default the items are numbered from 0 on.
+        Texts of a list are kept as they are; NumPy's own arrays of texts lose NULs at the end
     margins : float array (n, n_bits), optional, ``model.decision_function(X)``, kept in 8 bits for ``search_margins``
 
     Examples
@@ -57,10 +65,9 @@ class HammingIndex:
     """
 
     def __init__(self, codes: Any = None, *, n_bits: int, ids: Any = None, margins: Any = None) -> None:
-        self._width = packed.bytes_per_code(n_bits)
+        packed.bytes_per_code(n_bits)
         self.n_bits = int(n_bits)
-        self._segments: tuple[Segment, ...] = ()
-        self._kind: str | None = None
+        self._held = _Contents()
         self._scale: MarginScale | None = None
         self._store: Store | None = None
         self._mutex = threading.RLock()
@@ -72,170 +79,35 @@ class HammingIndex:
             self._scale = MarginScale.of(as_margins(margins, self.n_bits, len(codes)))
         self.add(codes, ids, margins=margins)
 
-    # -------------------------------------------------------------------------------------------- what is in it
-
-    def __len__(self) -> int:
-        return sum(segment.n_alive for segment in self._segments)
-
-    def __contains__(self, item: object) -> bool:
-        ids = np.asarray([item])
-        kind = "int" if ids.dtype.kind in "iu" else "str"
-        return kind == self._kind and any((s.find(as_ids(ids, 1, kind)) >= 0).any() for s in self._segments)
-
-    def __iter__(self) -> Iterator[tuple[int | str, Codes]]:
-        """Yield (id, code) of every item, ids ascending."""
-
-        def items(segment: Segment, block: int = 4096) -> Iterator[tuple[Any, Codes]]:
-            rows = segment.rows_alive
-            for first in range(0, len(rows), block):
-                some = rows[first : first + block]
-                yield from zip(segment.ids.at(some).tolist(), segment.codes(some), strict=True)
-
-        return heapq.merge(*map(items, self._segments), key=lambda item: item[0])
+    @property
+    def _contents(self) -> _Contents:
+        """What the index holds: in a folder, what the folder holds, whoever changed it and however that ended."""
+        held = self._held
+        if self._store and not self._store.closed:
+            snapshot = self._store.snapshot
+            if held.snapshot is not snapshot:
+                self._held = held = self._contents_of(snapshot, held)
+        return held
 
     @property
-    def ids(self) -> NDArray[Any]:
-        """All ids, ascending: int64, or str objects."""
-        parts = [segment.ids.at(segment.rows_alive) for segment in self._segments]
-        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+    def _segments(self) -> tuple[Segment, ...]:
+        return self._contents.segments
 
     @property
-    def n_distinct(self) -> int:
-        """Number of distinct codes that a search looks at."""
-        return sum(segment.n_codes for segment in self._segments)
-
-    @property
-    def bytes_per_item(self) -> dict[str, float]:
-        """Bytes that an item takes on average: for codes, posting lists, ids and margins."""
-        kinds = {"ids": "ids", "id_ends": "ids", "id_text": "ids", "tiles": "codes", "margins": "margins"}
-        total = dict.fromkeys(["codes", "lists", "ids", "margins"], 0.0)
-        for segment in self._segments:
-            for name, array in segment.arrays.items():
-                total[kinds.get(name, "lists")] += array.nbytes / max(1, len(self))
-        return total
-
-    def codes(self, ids: Any) -> Codes:
-        """Return the packed codes of items.
-
-        Parameters
-        ----------
-        ids : array_like, ids of items that are there
-
-        Returns
-        -------
-        uint8 array (n, ceil(n_bits / 8)), in the order of the ids
-        """
-        wanted = self._known(ids)
-        out = np.empty((len(wanted), self._width), np.uint8)
-        for segment, rows in self._rows_of(wanted):
-            here = rows >= 0
-            out[here] = segment.codes(rows[here])
-        return out
+    def _kind(self) -> str | None:
+        return self._contents.kind
 
     def __repr__(self) -> str:
         where = f" in {self._store.path}" if self._store else ""
         return f"<HammingIndex of {len(self):,} items, {self.n_bits} bits{where}>"
 
-    # -------------------------------------------------------------------------------------------- search
-
-    def search(self, codes: Any, k: int = 10, *, n_threads: int = 1, allowed: Any = None) -> Hits:
-        """Return the k nearest items of each code (all items where there are fewer than k).
-
-        Parameters
-        ----------
-        codes : uint8 array (n_queries, ceil(n_bits / 8)), the queries
-        k : int, default 10, how many
-        n_threads : int, default 1, threads to use; -1 for all cores
-        allowed : array_like, optional, ids that may be answers, whether the index holds them or not; by default all
-
-        Returns
-        -------
-        Hits, ids and Hamming distances
-        """
-        queries, k, n_threads = self._queries(codes), self._at_most("k", k), check_threads(n_threads)
-        segments = self._allowed(allowed)
-        found = [s.nearest(queries, k, self.n_bits, n_threads) for s in segments]
-        return merging.nearest(segments, found, len(queries), k, np.int32, self._kind)
-
-    def within(self, codes: Any, radius: int, *, n_threads: int = 1, allowed: Any = None) -> RangeHits:
-        """Return all items whose distance is at most ``radius``.
-
-        Parameters
-        ----------
-        codes, n_threads, allowed : as in :meth:`search`
-        radius : int, the largest distance that is still an answer
-
-        Returns
-        -------
-        RangeHits, ids and Hamming distances, query by query
-        """
-        queries, n_threads = self._queries(codes), check_threads(n_threads)
-        radius = min(check_count("radius", radius, 0), self.n_bits)
-        segments = self._allowed(allowed)
-        found = [s.nearest(queries, s.n_alive, radius, n_threads) for s in segments]
-        return merging.within(segments, found, len(queries), self._kind)
-
-    def search_asymmetric(self, margins: Any, k: int = 10, *, n_threads: int = 1, allowed: Any = None) -> Hits:
-        """Return the k nearest items where a bit that differs counts as much as the query was sure of it.
-
-        The query keeps its margins, the base stays binary: the distance is the sum of ``abs(margin)`` over the bits in
-        which query and item differ. Exact in that distance.
-
-        Parameters
-        ----------
-        margins : float array (n_queries, n_bits), ``model.decision_function(queries)``
-        k, n_threads, allowed : as in :meth:`search`
-
-        Returns
-        -------
-        Hits, ids and weighted distances
-        """
-        margins = as_margins(margins, self.n_bits, None)
-        k, n_threads = self._at_most("k", k), check_threads(n_threads)
-        queries, weights = packed.pack(margins > 0), np.abs(margins)
-        segments = self._allowed(allowed)
-        found = [s.nearest_weighted(queries, weights, k, n_threads) for s in segments]
-        return merging.nearest(segments, found, len(queries), k, np.float32, self._kind)
-
-    def search_margins(
-        self, margins: Any, k: int = 10, *, shortlist: int | None = None, n_threads: int = 1, allowed: Any = None
-    ) -> Hits:
-        """Return k of the items nearest in Hamming space, ordered by the margins that the index keeps in 8 bits.
-
-        The order is that of the angle between the margins of query and item (the distances are those between margins
-        scaled to length 1). It tells items of one code apart, too. Not exact: an item outside the shortlist cannot be
-        found.
-
-        Parameters
-        ----------
-        margins : float array (n_queries, n_bits), ``model.decision_function(queries)``
-        shortlist : int, optional, how many items are taken from the Hamming search; by default 10 k, at least 1,000
-        k, n_threads, allowed : as in :meth:`search`
-
-        Returns
-        -------
-        Hits, ids and distances between margins
-        """
-        if self._scale is None:
-            raise ValueError("margins must have been given to the index at its start, got an index of codes alone")
-        margins = as_margins(margins, self.n_bits, None)
-        k, n_threads = self._at_most("k", k), check_threads(n_threads)
-        size = max(1000, 10 * k) if shortlist is None else self._at_most("shortlist", shortlist, k)
-        segments = self._allowed(allowed)
-        queries = packed.pack(margins > 0)
-        found = [s.nearest(queries, size, self.n_bits, n_threads) for s in segments]
-        nearest = zip(segments, merging.shortlist(segments, found, len(queries), size), strict=True)
-        rescored = [rescored_by_margins(f, margins, s.arrays["margins"], self._scale) for s, f in nearest]
-        hits = merging.within(segments, rescored, len(queries), self._kind)  # each query has the same number of them
-        shape = len(queries), len(hits.ids) // max(1, len(queries))
-        distances = hits.distances.astype(np.float32).reshape(shape)
-        all_in = size >= sum(s.n_alive for s in segments)
-        return Hits(distances[:, :k], hits.ids.reshape(shape)[:, :k], exact=all_in)
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("an index must be written by index.save(path) and read by HammingIndex.open(path), got pickle")
 
     # -------------------------------------------------------------------------------------------- change
 
     def add(self, codes: Any, ids: Any = None, *, margins: Any = None) -> NDArray[Any]:
-        """Add items and return their ids; without ids, they are numbered on from the largest that is there.
+        """Add items and return their ids; without ids, they are numbered on from the largest that ever was there.
 
         Parameters
         ----------
@@ -248,13 +120,14 @@ class HammingIndex:
         array (n,), the ids
         """
         with self._mutex:
+            self._settle()
             new = packed.check(codes, self.n_bits)
-            names = self._new_ids(ids, len(new))
+            names = self._automatic_ids(len(new)) if ids is None else as_ids(ids, len(new), self._kind)
             segment = self._built(new, names, margins)
             if len(names):
                 self._refuse_taken(names)
-                self._change(segment, {})
-            return names
+                self._change(segment, {}, self._next_after(names))
+            return names.copy()  # the index keeps the other
 
     def add_blocks(self, blocks: Iterable[Any], ids: Any = None) -> int:
         """Add codes that come in blocks, all in one step or none, in bounded memory.
@@ -271,6 +144,7 @@ class HammingIndex:
         int, how many items were added
         """
         with self._mutex:
+            self._settle()
             before, large = len(self), _large_blocks(packed.check(block, self.n_bits) for block in blocks)
             first = list(islice(large, 2))
             if len(first) == 1:
@@ -279,13 +153,21 @@ class HammingIndex:
             if names is not None:
                 refuse_repeated(names)
                 self._refuse_taken(names)
-            self._put(self._built_one_by_one(chain(first, large), names), self._segments, (), {})
+            notes = self._notes(self._next_after(names))
+            self._put(self._built_one_by_one(chain(first, large), names, notes), self._segments, (), {}, notes)
             return len(self) - before
 
-    def _built_one_by_one(self, blocks: Iterable[Codes], ids: NDArray[Any] | None) -> Iterator[Segment]:
-        done, next_id = 0, self._next_id() if ids is None else 0
+    def _built_one_by_one(
+        self, blocks: Iterable[Codes], ids: NDArray[Any] | None, notes: dict[str, Any]
+    ) -> Iterator[Segment]:
+        """Give a segment for each block; of automatic ids the notes say which is the next."""
+        done = 0
         for new in blocks:
-            own = np.arange(next_id + done, next_id + done + len(new)) if ids is None else ids[done : done + len(new)]
+            if ids is None:
+                own = self._automatic_ids(len(new), notes[NEXT_ID])
+                notes[NEXT_ID] += len(new)
+            else:
+                own = ids[done : done + len(new)]
             done += len(new)
             if ids is not None and done > len(ids):
                 break
@@ -302,7 +184,8 @@ class HammingIndex:
         ids : array_like, ids of items that are there
         """
         with self._mutex:
-            self._change(None, self._dead(self._known(ids)))
+            self._settle()
+            self._change(None, self._dead(self._known(ids)), self._next_after(None))
 
     def update(self, codes: Any, ids: Any, *, margins: Any = None) -> None:
         """Give items that are there other codes, in one step.
@@ -313,16 +196,25 @@ class HammingIndex:
         ids : array_like, ids of items that are there
         """
         with self._mutex:
+            self._settle()
             new = packed.check(codes, self.n_bits)
-            names = self._new_ids(ids, len(new))
-            self._change(self._built(new, names, margins), self._dead(names))
+            names = as_ids(ids, len(new), self._kind)
+            self._change(self._built(new, names, margins), self._dead(names), self._next_after(None))
 
     def compact(self) -> None:
         """Put everything into one segment, without what was removed. Answers do not change; searches get faster."""
         with self._mutex:
-            if len(self._segments) > 1 or any(len(s.removed) for s in self._segments):
-                united = merging.merged(self._segments)
-                self._put([united] if united.n_rows else [], self._segments, range(len(self._segments)), {})
+            self._settle()
+            segments = self._segments
+            if len(segments) > 1 or any(len(segment.removed) for segment in segments):
+                united = merging.merged(segments)
+                notes = self._notes(self._next_after(None))
+                self._put([united] if united.n_rows else [], segments, range(len(segments)), {}, notes)
+
+    def _settle(self) -> None:
+        """Bring to its end what an interrupted change of the folder left open."""
+        if self._store:
+            self._store.settle()
 
     def _dead(self, ids: NDArray[Any]) -> dict[int, Rows]:
         refuse_repeated(ids)
@@ -337,7 +229,7 @@ class HammingIndex:
         kept = None if self._scale is None else self._scale.quantise(as_margins(margins, self.n_bits, len(codes)))
         return Segment.build(codes, self.n_bits, ids, kept)
 
-    def _change(self, new: Segment | None, dead: Mapping[int, Rows]) -> None:
+    def _change(self, new: Segment | None, dead: Mapping[int, Rows], next_id: int) -> None:
         """Add a segment and let rows of the others die; merge what has become small or sparse."""
         if new is None and not dead:
             return
@@ -351,20 +243,52 @@ class HammingIndex:
         chosen = sorted({*sparse, *range(first, len(now))})
         parts = [now[number] for number in chosen] + ([new] if new else [])
         united = [merging.merged(parts)] if chosen else parts
-        rest = {now[n].name: rows for n, rows in dead.items() if n not in chosen}
-        self._put([segment for segment in united if segment.n_rows], now, chosen, rest)
+        rest = {now[n].body.name: rows for n, rows in dead.items() if n not in chosen}
+        self._put([segment for segment in united if segment.n_rows], now, chosen, rest, self._notes(next_id))
 
     def _put(
-        self, new: Iterable[Segment], now: Sequence[Segment], gone: Sequence[int], dead: Mapping[str, Rows]
+        self,
+        new: Iterable[Segment],
+        now: Sequence[Segment],
+        gone: Sequence[int],
+        dead: Mapping[str, Rows],
+        notes: Mapping[str, Any],
     ) -> None:
         """Append segments to those that are there now, with more dead rows, without those whose numbers are gone."""
         if self._store:
-            dropped = [now[number].name for number in gone]
-            self._store.commit(add=(segment.arrays for segment in new), remove=dead, drop=dropped)
-            self._take_segments()
+            dropped = [now[number].body.name for number in gone]
+            self._store.commit(add=(segment.arrays for segment in new), remove=dead, drop=dropped, notes=notes)
             return
-        self._segments = (*(s for number, s in enumerate(now) if number not in gone), *new)
-        self._kind = self._segments[-1].kind if self._segments else self._kind
+        segments = (*(s for number, s in enumerate(now) if number not in gone), *new)
+        kind = segments[-1].body.kind if segments else self._kind
+        self._held = _Contents(segments, kind, notes.get(NEXT_ID, 0))
+
+    # -------------------------------------------------------------------------------------------- ids
+
+    def _automatic_ids(self, n: int, first: int | None = None) -> NDArray[np.int64]:
+        if self._kind == "str":
+            raise ValueError("ids must be given to an index whose ids are texts, got none")
+        first = self._next_after(None) if first is None else first
+        if first + n > LARGEST + 1:
+            raise ValueError(f"ids must be given where automatic ones would pass {LARGEST}, got none for {n} items")
+        return np.arange(n, dtype=np.int64) + np.int64(first) if n else np.zeros(0, np.int64)
+
+    def _next_after(self, ids: NDArray[Any] | None) -> int:
+        """Return the next automatic id, when these are added: no id that ever was there comes back by itself."""
+        contents = self._contents
+        largest = [int(s.ids.values[-1]) for s in contents.segments if isinstance(s.ids, IntIds) and s.n_rows]
+        if ids is not None and ids.dtype == np.int64:
+            largest.append(int(ids.max(initial=-1)))
+        return max([contents.next_id, *(last + 1 for last in largest)])
+
+    def _notes(self, next_id: int) -> dict[str, Any]:
+        """Return what the manifest is to say beside the segments."""
+        return {NEXT_ID: next_id}
+
+    def _refuse_taken(self, ids: NDArray[Any]) -> None:
+        taken = sum(np.count_nonzero(s.find(ids) >= 0) for s in self._segments)
+        if taken:
+            raise ValueError(f"ids must be new, got {taken} of {len(ids)} that are in the index; see update")
 
     # -------------------------------------------------------------------------------------------- folder
 
@@ -395,7 +319,7 @@ class HammingIndex:
         -------
         HammingIndex, the index in the folder
         """
-        if (Path(path) / "manifest.json").exists() or n_bits is None:
+        if n_bits is None or os.path.lexists(Path(path) / MANIFEST):
             store = Store.open(path, writable=writable)
         elif not writable:
             raise ValueError(f"path must hold an index to be read, got {path}, which holds none")
@@ -414,8 +338,10 @@ class HammingIndex:
         ----------
         path : path-like, a folder that is not there yet
         """
-        with new_folder(Path(path)) as folder, Store.create(folder, self._settings) as store:
-            united = merging.merged(self._segments) if self._segments else None
+        with self._mutex:
+            segments, notes = self._segments, self._notes(self._next_after(None))
+        with new_folder(Path(path)) as folder, Store.create(folder, self._settings, notes) as store:
+            united = merging.merged(segments) if segments else None
             if united and united.n_rows:
                 store.commit(add=[united.arrays])
 
@@ -424,7 +350,7 @@ class HammingIndex:
         index = cls(n_bits=n_bits)
         if ids not in ("int", "str"):
             raise ValueError(f"ids must be 'int' or 'str', the kind of ids of a new index, got {ids!r}")
-        index._kind = ids
+        index._held = _Contents(kind=ids)
         index._scale = None if margins is None else MarginScale.of(as_margins(margins, index.n_bits, None))
         return index
 
@@ -436,30 +362,21 @@ class HammingIndex:
 
     @classmethod
     def _on(cls, store: Store, n_bits: int | None) -> HammingIndex:
-        settings = store.settings
-        if not {"n_bits", "ids"} <= set(settings):
-            raise ValueError(f"path must hold an index, got a store of something else in {store.path}")
-        if n_bits is not None and n_bits != settings["n_bits"]:
-            raise ValueError(f"n_bits must be that of the index ({settings['n_bits']}), got {n_bits}")
-        index = cls(n_bits=settings["n_bits"])
-        index._kind, index._store = settings["ids"], store
-        if "margin_scale" in settings:
-            index._scale = MarginScale(np.array(settings["margin_scale"], np.float32))
-        index._take_segments()
+        settings = Settings.read(store.settings, store.path)
+        if n_bits is not None and n_bits != settings.n_bits:
+            raise ValueError(f"n_bits must be that of the index ({settings.n_bits}), got {n_bits}")
+        index = cls(n_bits=settings.n_bits)
+        index._scale, index._held, index._store = settings.scale, _Contents(kind=settings.kind), store
+        _ = index._contents  # what is wrong with it is said now
         return index
 
-    def _take_segments(self) -> None:
-        """Take over what the store holds; what was there before keeps its arrays."""
-        known = {segment.name: segment for segment in self._segments}
-        stored = self._folder("this").segments
-        self._segments = tuple(self._segment_of(segment, known.get(segment.name)) for segment in stored)
-
-    def _segment_of(self, stored: StoredSegment, segment: Segment | None) -> Segment:
-        if segment is None:
-            kind = self._kind or "int"
-            n_rows = stored.n_rows - (kind == StrIds.kind)  # ends of texts: one more than there are
-            segment = Segment(self.n_bits, n_rows, stored.arrays, kind, stored.name)
-        return segment.without(stored.removed) if len(stored.removed) > len(segment.removed) else segment
+    def _contents_of(self, snapshot: Snapshot, held: _Contents) -> _Contents:
+        """Take over what the folder holds; of what was there before the bodies stay, and what is known of them."""
+        kind = held.kind or "int"
+        known = {segment.body.name: segment for segment in held.segments}
+        settings = Settings(self.n_bits, kind, self._scale)
+        segments = tuple(segment_of(stored, known.get(stored.name), settings) for stored in snapshot.segments)
+        return _Contents(segments, kind, read_next_id(snapshot.manifest, self._folder("this").path), snapshot)
 
     def refresh(self) -> bool:
         """Move to the newest state of the folder.
@@ -470,8 +387,7 @@ class HammingIndex:
         """
         with self._mutex:
             changed = self._folder("refresh").refresh()
-            if changed:
-                self._take_segments()
+            _ = self._contents  # what is wrong with it is said now
             return changed
 
     def verify(self) -> Report:
@@ -481,7 +397,7 @@ class HammingIndex:
         -------
         Report, what was read, and what is wrong with it
         """
-        return self._folder("verify").verify()
+        return verify(self._folder("verify").path)
 
     def close(self) -> None:
         """Let go of the folder. An index in memory has nothing to let go of."""
@@ -498,49 +414,6 @@ class HammingIndex:
         if self._store is None:
             raise ValueError(f"{what} must be asked of an index in a folder (HammingIndex.open), got one in memory")
         return self._store
-
-    # -------------------------------------------------------------------------------------------- input
-
-    def _at_most(self, name: str, value: Any, least: int = 1) -> int:
-        """Return a number of answers that is wanted: of fewer items all are answers."""
-        return min(check_count(name, value, least), max(least, len(self)))
-
-    def _queries(self, codes: Any) -> Codes:
-        return np.ascontiguousarray(packed.check(codes, self.n_bits))
-
-    def _new_ids(self, ids: Any, n: int) -> NDArray[Any]:
-        return np.arange(n, dtype=np.int64) + self._next_id() if ids is None else as_ids(ids, n, self._kind)
-
-    def _next_id(self) -> int:
-        if self._kind == "str":
-            raise ValueError("ids must be given to an index whose ids are texts, got none")
-        last = [int(s.ids.values[-1]) for s in self._segments if isinstance(s.ids, IntIds) and s.n_rows]
-        return max(last) + 1 if last else 0
-
-    def _refuse_taken(self, ids: NDArray[Any]) -> None:
-        taken = sum(np.count_nonzero(s.find(ids) >= 0) for s in self._segments)
-        if taken:
-            raise ValueError(f"ids must be new, got {taken} of {len(ids)} that are in the index; see update")
-
-    def _known(self, ids: Any) -> NDArray[Any]:
-        given = ids if np.ndim(ids) == 1 else [ids]
-        return as_ids(given, len(given), self._kind)
-
-    def _rows_of(self, ids: NDArray[Any]) -> list[tuple[Segment, Rows]]:
-        """Where ids are, segment by segment (-1: elsewhere); all of them must be somewhere."""
-        found = [(segment, segment.find(ids)) for segment in self._segments]
-        missing = np.logical_and.reduce([rows < 0 for _, rows in found]) if found else np.ones(len(ids), np.bool_)
-        if missing.any():
-            got = f"{missing.sum()} of {len(ids)} that are not, first {ids[missing][0]!r}"
-            raise ValueError(f"ids must be in the index, got {got}")
-        return found
-
-    def _allowed(self, allowed: Any) -> tuple[Segment, ...]:
-        if allowed is None:
-            return self._segments
-        ids = self._known(allowed)
-        rows = [segment.find(ids) for segment in self._segments]
-        return tuple(s.only(r[r >= 0]) for s, r in zip(self._segments, rows, strict=True) if (r >= 0).any())
 
 
 def _large_blocks(blocks: Iterable[Codes]) -> Iterator[Codes]:

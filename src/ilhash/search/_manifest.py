@@ -8,18 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ilhash.search._array_file import FORMAT, FileEntry
-from ilhash.search._damage import Damage, DamagedStoreError, missing
-from ilhash.storage import TEMPORARY, DamagedFileError, Enveloped
+from ilhash.search._damage import DamagedStoreError, missing, sound
+from ilhash.search._header import ALIGNMENT, FORMAT, LARGEST_HEADER, FileEntry
+from ilhash.storage import TEMPORARY, DamagedFileError, Enveloped, Record, reading
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_SEAL = Enveloped(MANIFEST, "a store", FORMAT)
-_OURS = re.compile(rf"(segment|removed)-\d{{8,}}-[0-9a-f]{{8}}\.bin|{re.escape(TEMPORARY)}[0-9a-f]{{16}}")
+_SEAL = Enveloped(MANIFEST, "a store", FORMAT, most=32 << 20)  # some 100,000 files
+# Names of our files, and of nothing else: what is in a manifest may be opened and deleted.
+_NAME = "-[0-9]{8,20}-[0-9a-f]{8}"
+SEGMENT = re.compile(f"segment{_NAME}")
+_FILES = {"segments": re.compile(rf"segment{_NAME}\.bin"), "removals": re.compile(rf"removed{_NAME}\.bin")}
+_OURS = re.compile(rf"(segment|removed){_NAME}\.bin|{re.escape(TEMPORARY)}[0-9a-f]{{16}}")
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,16 @@ class Manifest:
     settings: Mapping[str, Any]  # what the store was created with
     segments: tuple[FileEntry, ...] = ()
     removals: tuple[FileEntry, ...] = ()  # dead rows of segments, one array per segment
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what commits keep beside the segments
 
     @property
     def files(self) -> tuple[FileEntry, ...]:
         """All files of this state but the manifest."""
         return self.segments + self.removals
+
+    def is_same(self, other: Manifest) -> bool:
+        """Whether another manifest is of the same state: no commit repeats number and names."""
+        return (self.generation, self.files) == (other.generation, other.files)
 
     def to_bytes(self) -> bytes:
         """Return the sealed document."""
@@ -45,16 +55,29 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check the newest manifest of a store."""
     path = folder / MANIFEST
     try:
-        document = _SEAL.read(folder)
-    except DamagedFileError:
-        damage = Damage(path, "a manifest", "truncated or altered: it does not match its SHA-256")
-        raise DamagedStoreError([damage]) from None
+        whatever = "a manifest, truncated, altered or one"
+        with sound(path, whatever), reading(f"{path} must say which files are the store"):
+            return _checked(Record(_SEAL.read(folder), f"the manifest {path}"), path)
     except FileNotFoundError:
         if folder.is_dir() and any(_OURS.fullmatch(file.name) for file in folder.iterdir()):
             raise DamagedStoreError([missing(path)]) from None
         raise
-    segments, removals = (tuple(FileEntry(**each) for each in document[key]) for key in ("segments", "removals"))
-    return Manifest(document["generation"], document["settings"], segments, removals)
+
+
+def _checked(document: Record, path: Path) -> Manifest:
+    entries = {key: tuple(_entry(each, names) for each in document.records(key)) for key, names in _FILES.items()}
+    for key, files in entries.items():
+        if len({entry.file for entry in files}) != len(files):
+            raise DamagedFileError(f"the manifest {path} must name each file once, got some again in {key!r}")
+    notes = document.record("notes").document if "notes" in document else {}
+    settings = document.record("settings").document
+    return Manifest(document.whole("generation"), settings, entries["segments"], entries["removals"], notes)
+
+
+def _entry(described: Record, names: re.Pattern[str]) -> FileEntry:
+    size = described.whole("bytes", ALIGNMENT)
+    header = described.whole("header_bytes", ALIGNMENT, min(size, LARGEST_HEADER))
+    return FileEntry(described.text("file", names), size, header, described.text("header_sha256", _SHA256))
 
 
 def storable_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

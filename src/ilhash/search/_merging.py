@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.search._hits import Hits, RangeHits
+from ilhash.search._ids import n_repeated
 from ilhash.search._segment import Found, Segment
+from ilhash.storage import DamagedFileError
 
 
 def nearest(
@@ -81,7 +83,10 @@ def merged(segments: Sequence[Segment]) -> Segment:
     pairs = [(segment, segment.rows_alive) for segment in segments]
     codes = np.concatenate([s.codes(rows) for s, rows in pairs])
     ids = np.concatenate([s.ids.at(rows) for s, rows in pairs])
+    again = n_repeated(ids)
+    if again:  # in a forged store alone; what would be written could not be opened
+        raise DamagedFileError(f"ids must be in one segment each, got {again} of {len(ids)} in several")
     margins = None
     if "margins" in segments[0].arrays:
         margins = np.concatenate([s.arrays["margins"][rows] for s, rows in pairs])
-    return Segment.build(codes, segments[0].n_bits, ids, margins)
+    return Segment.build(codes, segments[0].body.n_bits, ids, margins)

@@ -21,6 +21,9 @@ PIVOTS_FROM = 131_072  # distinct codes; fewer are looked at faster than they ar
 GATHER_BELOW = 0.05  # share of allowed items below which their codes are taken out rather than all looked at
 
 
+Arrays = Mapping[str, NDArray[Any]]
+
+
 class Found(NamedTuple):
     """Answers of one segment, one query behind the other."""
 
@@ -55,15 +58,53 @@ class Postings(NamedTuple):
         return Postings(offsets.astype(np.uint32), rows, ordered=False)
 
 
-class Segment:
-    """Made by :meth:`build` from codes, or from the arrays that a file holds, by the names that it gives them.
+class Body:
+    """What never changes of a segment: its arrays, by the names that files give them, and what is derived of them.
 
-    ``name`` is that of the file, or "" in memory; ``removed`` are the rows that are dead, ascending.
+    ``name`` is that of the file, or "" in memory.
     """
 
-    def __init__(self, n_bits: int, n_rows: int, arrays: Mapping[str, NDArray[Any]], kind: str, name: str = "") -> None:
-        self.n_bits, self.n_rows, self.arrays, self.kind, self.name = n_bits, n_rows, arrays, kind, name
-        self.removed: Rows = np.zeros(0, np.int64)
+    def __init__(self, n_bits: int, n_rows: int, n_codes: int, arrays: Arrays, kind: str, name: str = "") -> None:
+        self.n_bits, self.n_rows, self.n_codes = n_bits, n_rows, n_codes
+        self.arrays, self.kind, self.name = arrays, kind, name
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Ids in the order of the rows."""
+        return ids_from_arrays(self.arrays, self.kind)
+
+    @cached_property
+    def postings(self) -> Postings:
+        """Lists of all rows, dead ones included."""
+        return Postings(self.arrays.get("offsets"), self.arrays.get("rows"), ordered="rings" not in self.arrays)
+
+    @cached_property
+    def _code_of_row(self) -> NDArray[np.uint32]:
+        numbers, lists = np.arange(self.n_codes, dtype=np.uint32), self.postings
+        if lists.rows is None:
+            return numbers
+        codes = np.empty(self.n_rows, np.uint32)
+        codes[lists.rows] = numbers if lists.offsets is None else np.repeat(numbers, np.diff(lists.offsets))
+        return codes
+
+    def codes(self, rows: Rows) -> NDArray[np.uint8]:
+        """Return the packed codes of rows."""
+        tiles = self.arrays["tiles"]
+        out = np.empty((len(rows), tiles.shape[1]), np.uint8)
+        _core.from_tiles(tiles, self._code_of_row[rows], out)
+        return out
+
+
+class Segment:
+    """Items of a body that are alive: all but those that were removed, or just some that one search allows.
+
+    Made by :meth:`build` from codes, or on a body. ``removed`` are the rows that are dead, ascending.
+    """
+
+    def __init__(self, body: Body, removed: Rows | None = None, *, allowed: Rows | None = None) -> None:
+        self.body = body
+        self.removed: Rows = np.zeros(0, np.int64) if removed is None else removed
+        self._allowed = allowed
 
     @classmethod
     def build(
@@ -90,74 +131,74 @@ class Segment:
         arrays |= {name: values for name, values in lists.items() if values is not None}
         if margins is not None:
             arrays["margins"] = margins
-        return cls(n_bits, len(codes), arrays, sorted_ids.kind)
-
-    @cached_property
-    def ids(self) -> Ids:
-        """Ids in the order of the rows."""
-        return ids_from_arrays(self.arrays, self.kind)
+        return cls(Body(n_bits, len(codes), len(first_rows), arrays, sorted_ids.kind))
 
     @property
-    def n_alive(self) -> int:
-        """Number of items that were not removed."""
-        return self.n_rows - len(self.removed)
+    def arrays(self) -> Arrays:
+        """Arrays by the names that files give them, of dead rows too."""
+        return self.body.arrays
 
-    @cached_property
-    def _all(self) -> Postings:
-        return Postings(self.arrays.get("offsets"), self.arrays.get("rows"), ordered="rings" not in self.arrays)
+    @property
+    def ids(self) -> Ids:
+        """Ids in the order of the rows."""
+        return self.body.ids
+
+    @property
+    def n_rows(self) -> int:
+        """Number of items, dead ones included."""
+        return self.body.n_rows
 
     @property
     def n_codes(self) -> int:
         """Number of distinct codes, dead ones included."""
-        return self.n_rows if self._all.offsets is None else len(self._all.offsets) - 1
+        return self.body.n_codes
+
+    @property
+    def n_alive(self) -> int:
+        """Number of items that were not removed."""
+        return self.n_rows - len(self.removed) if self._allowed is None else len(self._allowed)
 
     @cached_property
     def _alive(self) -> NDArray[np.bool_]:
-        alive = np.ones(self.n_rows, np.bool_)
-        alive[self.removed] = False
+        if self._allowed is not None:
+            alive = np.zeros(self.n_rows, np.bool_)
+            alive[self._allowed] = True
+        else:
+            alive = np.ones(self.n_rows, np.bool_)
+            alive[self.removed] = False
         return alive
-
-    @cached_property
-    def _postings(self) -> Postings:
-        return self._all.only(self._alive) if len(self.removed) else self._all
-
-    def without(self, rows: Rows) -> Segment:
-        """Return the same items, some more of them dead. Arrays are shared."""
-        other = Segment(self.n_bits, self.n_rows, self.arrays, self.kind, self.name)
-        other.removed = np.union1d(self.removed, rows)
-        return other
-
-    def find(self, ids: NDArray[Any]) -> Rows:
-        """Return the row of each id, -1 where there is none alive."""
-        rows = self.ids.find(ids)
-        return np.where((rows >= 0) & self._alive[rows], rows, -1) if self.n_rows else rows
-
-    @cached_property
-    def _code_of_row(self) -> NDArray[np.uint32]:
-        numbers, postings = np.arange(self.n_codes, dtype=np.uint32), self._all
-        if postings.rows is None:
-            return numbers
-        codes = np.empty(self.n_rows, np.uint32)
-        codes[postings.rows] = numbers if postings.offsets is None else np.repeat(numbers, np.diff(postings.offsets))
-        return codes
-
-    def codes(self, rows: Rows) -> NDArray[np.uint8]:
-        """Return the packed codes of rows."""
-        tiles = self.arrays["tiles"]
-        out = np.empty((len(rows), tiles.shape[1]), np.uint8)
-        _core.from_tiles(tiles, self._code_of_row[rows], out)
-        return out
 
     @property
     def rows_alive(self) -> Rows:
         """Rows that were not removed, ascending."""
-        return np.flatnonzero(self._alive)
+        return np.flatnonzero(self._alive) if self._allowed is None else self._allowed
+
+    @cached_property
+    def _postings(self) -> Postings:
+        return self.body.postings.only(self._alive) if self.n_alive < self.n_rows else self.body.postings
+
+    def without(self, rows: Rows) -> Segment:
+        """Return the same items, some more of them dead. The body is shared."""
+        return Segment(self.body, np.union1d(self.removed, rows))
 
     def only(self, rows: Rows) -> Segment:
         """Return a segment in which just these living rows are alive, for one search."""
-        keep = np.zeros(self.n_rows, np.bool_)
-        keep[rows] = True
-        return self.without(np.flatnonzero(~keep))
+        return Segment(self.body, allowed=np.unique(rows))
+
+    def find(self, ids: NDArray[Any]) -> Rows:
+        """Return the row of each id, -1 where there is none alive."""
+        rows = self.ids.find(ids)
+        return np.where((rows >= 0) & self._alive[rows], rows, -1) if len(self.removed) else rows
+
+    def n_shared(self, other: Segment) -> int:
+        """Return how many living items have an id that a living item of another segment has."""
+        rows = self.ids.find_all(other.ids)
+        there = (rows >= 0) & other._alive
+        return int(np.count_nonzero(self._alive[rows[there]]))
+
+    def codes(self, rows: Rows) -> NDArray[np.uint8]:
+        """Return the packed codes of rows."""
+        return self.body.codes(rows)
 
     def nearest(self, queries: NDArray[np.uint8], k: int, max_distance: int, n_threads: int) -> Found:
         """Return the k nearest living items of each query within a distance."""
@@ -176,10 +217,10 @@ class Segment:
 
     @property
     def _scanned(self) -> tuple[Any, int, int, Any, Any, bool]:
-        return self.arrays["tiles"], self.n_codes, self.n_bits, *self._postings
+        return self.arrays["tiles"], self.body.n_codes, self.body.n_bits, *self._postings
 
     def _among_few(self, search: Callable[[Segment], Found]) -> Found:
         """Search a small segment of the living rows alone; its row numbers count among them."""
         rows = self.rows_alive
-        found = search(Segment.build(self.codes(rows), self.n_bits, rows))
+        found = search(Segment.build(self.codes(rows), self.body.n_bits, rows))
         return found._replace(rows=rows[found.rows])

@@ -3,6 +3,9 @@
 A commit writes new files, flushes them, and then replaces the manifest, which names the files of the state. Until that
 one rename the old state is whole, and after it the new one is. No file ever changes, and no name is used twice: a
 reader keeps the state that it opened while a writer goes on.
+
+There is one truth, the manifest on disk. A commit may be interrupted between any two calls, by Ctrl-C too: what this
+process knows of the store is replaced in single assignments, and where it was cut off the manifest is asked.
 """
 
 from __future__ import annotations
@@ -16,16 +19,33 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.search._array_file import ArrayFile, Arrays, storable, write_arrays
 from ilhash.search._manifest import LOCK, MANIFEST, Manifest, leftovers, looks_empty, read_manifest, storable_settings
-from ilhash.search._snapshot import Rows, Snapshot, StoredSegment, newest, snapshot_of
-from ilhash.search._verify import Report, verify
-from ilhash.storage import StoreLockedError, WriterLock, make_folder, stage, sync_folder, write_file
+from ilhash.search._snapshot import Rows, Snapshot, StoredSegment, dead_rows, newest, snapshot_of
+from ilhash.search._verify import Report, verify_files
+from ilhash.storage import (
+    StorageError,
+    StoreLockedError,
+    WriterLock,
+    make_folder,
+    stage,
+    sync_folder,
+    temporary_in,
+    write_file,
+)
+
+
+class _Known(NamedTuple):
+    """What is known of the store; only ever replaced whole."""
+
+    snapshot: Snapshot
+    pending: Snapshot | None = None  # what a commit is making of it: there if the manifest on disk is its manifest
+    durable: bool = True  # whether the manifest was flushed
 
 
 class Store:
@@ -50,21 +70,22 @@ class Store:
     def __init__(self, path: Path, lock: WriterLock | None, snapshot: Snapshot) -> None:
         self.path = path
         self._lock = lock
-        self._snapshot: Snapshot | None = snapshot
-        self._in_doubt = False  # whether the manifest on disk may be newer than the snapshot
+        self._known: _Known | None = _Known(snapshot)
         self._mutex = threading.RLock()
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Store:
+    def create(
+        cls, path: str | os.PathLike[str], settings: Mapping[str, Any], notes: Mapping[str, Any] | None = None
+    ) -> Store:
         """Make a store without segments in a new or empty folder, and open it for writing."""
         folder = Path(path).absolute()  # the process may change its directory
-        manifest = Manifest(0, storable_settings(settings))
+        manifest = Manifest(0, storable_settings(settings), notes=storable_settings(notes or {}))
         if folder.exists() and not (folder.is_dir() and looks_empty(folder)):
             raise ValueError(f"path must be a new or empty folder for the store, got {folder}, which is not empty")
         with _explained(f"store {folder} could not be created:"):
             make_folder(folder)
         with _writer_lock(folder) as lock:
-            if (folder / MANIFEST).exists():
+            if os.path.lexists(folder / MANIFEST):
                 raise ValueError(f"path must be a new or empty folder for the store, got a store in {folder}")
             with _explained(f"store {folder} could not be created:"):
                 write_file(folder / MANIFEST, [manifest.to_bytes()])
@@ -85,37 +106,50 @@ class Store:
             return cls(folder, lock, snapshot)
 
     @property
+    def snapshot(self) -> Snapshot:
+        """What the store holds: the state that was opened, or the last that was committed here."""
+        known = self._opened
+        if known.pending and read_manifest(self.path).is_same(known.pending.manifest):
+            return known.pending
+        return known.snapshot
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """What the store was created with."""
-        return MappingProxyType(dict(self._opened.manifest.settings))
+        return MappingProxyType(dict(self.snapshot.manifest.settings))
 
     @property
     def generation(self) -> int:
         """Number of commits up to this snapshot."""
-        return self._opened.manifest.generation
+        return self.snapshot.manifest.generation
 
     @property
     def segments(self) -> tuple[StoredSegment, ...]:
         """Segments of this snapshot, oldest first."""
-        return self._opened.segments
+        return self.snapshot.segments
+
+    @property
+    def closed(self) -> bool:
+        """Whether the store was let go of."""
+        return self._known is None
 
     def refresh(self) -> bool:
         """Move to the newest state; return whether it is another one. Arrays that were handed out stay valid."""
         with self._mutex:
-            old = self._opened
-            if read_manifest(self.path) == old.manifest:
-                return False
-            self._snapshot = newest(self.path, old.files)
+            old = self.snapshot
+            if self._lock or read_manifest(self.path).is_same(old.manifest):
+                return False  # nobody but the writer changes its store
+            self._known = _Known(newest(self.path, old.files))
             return True
 
     def verify(self) -> Report:
-        """Read every byte of the newest state from disk and report all damages (see also the function ``verify``)."""
-        return verify(self.path)
+        """Read every byte of the newest state from disk and report all damages."""
+        return verify_files(self.path)
 
     def close(self) -> None:
         """Let go of the files and of the lock. Arrays that were handed out stay valid; a second time does nothing."""
         with self._mutex:
-            self._snapshot = None
+            self._known = None
             if self._lock:
                 self._lock.release()
 
@@ -126,32 +160,59 @@ class Store:
         self.close()
 
     @property
-    def _opened(self) -> Snapshot:
-        if self._snapshot is None:
+    def _opened(self) -> _Known:
+        known = self._known
+        if known is None:
             raise ValueError(f"store {self.path} must be open, got one that was closed")
-        return self._snapshot
+        return known
 
     def commit(
-        self, *, add: Iterable[Arrays] = (), remove: Mapping[str, Rows] | None = None, drop: Sequence[str] = ()
+        self,
+        *,
+        add: Iterable[Arrays] = (),
+        remove: Mapping[str, Rows] | None = None,
+        drop: Sequence[str] = (),
+        notes: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
         """Change the store in one step that is durable when this returns, and that happens wholly or not at all.
 
         Add new segments, taken one by one as they are written: the length of the first array of each is the number of
         its rows, the others may have any shape. Remove rows, by the names of live segments, and drop whole segments.
-        Return the names of the new ones.
+        ``notes`` take the place of those that there are, and are looked at after the last segment was taken. Return the
+        names of the new segments.
 
-        A disk that is full or fails is an OSError. The old state is intact then, and the store can still be read and
-        written; only if the very last flush failed may the new state be there too, and the store must be opened again.
+        A disk that is full or fails is an OSError. The old state is intact then; only if the very last flush failed is
+        the new state there, perhaps not durably, which the error says and the next ``settle`` mends. Whatever
+        interrupts, the store can still be read and written, and shows what the manifest on disk says.
         """
         with self._mutex:
-            self._refuse_unless_writable()
+            self.settle()
             new = (_checked_segment(arrays, f"add[{number}]") for number, arrays in enumerate(add))
             first = list(itertools.islice(new, 1))
             live = self._checked_live(drop)
             dead = {name: rows for name, rows in self._checked_rows(remove or {}, live).items() if rows.size}
             if not first and not dead and not drop:
                 return ()
-            return self._write(itertools.chain(first, new), dead, live)
+            return self._write(itertools.chain(first, new), dead, live, notes)
+
+    def settle(self) -> None:
+        """Bring to its end what an interrupted commit left open: whatever it made visible is durable after this."""
+        with self._mutex:
+            self._refuse_unless_writable()
+            self._resolve()
+            known = self._opened
+            if not known.durable:
+                # Written again: a flush that failed may have forgotten what it could not write.
+                write_file(self.path / MANIFEST, [known.snapshot.manifest.to_bytes()])
+                self._known = _Known(known.snapshot)
+                _delete(leftovers(self.path, known.snapshot.manifest))
+
+    def _resolve(self) -> None:
+        """Ask the manifest whether the commit that was cut off has happened."""
+        known = self._opened
+        if known.pending:
+            there = read_manifest(self.path).is_same(known.pending.manifest)
+            self._known = _Known(known.pending, durable=False) if there else _Known(known.snapshot)
 
     def _refuse_unless_writable(self) -> None:
         _ = self._opened
@@ -159,12 +220,9 @@ class Store:
             raise ValueError(f"store {self.path} must be opened with writable=True for a commit, got writable=False")
         if not self._lock.held:
             raise ValueError(f"store {self.path} must be written by the process that opened it, got a fork of that")
-        if self._in_doubt:
-            rule = "must be opened again after a commit that may or may not have happened"
-            raise ValueError(f"store {self.path} {rule}, got one more")
 
     def _checked_live(self, drop: Sequence[str]) -> dict[str, StoredSegment]:
-        live = {segment.name: segment for segment in self._opened.segments}
+        live = {segment.name: segment for segment in self.segments}
         unknown = [name for name in drop if name not in live]
         if isinstance(drop, str) or unknown:
             raise ValueError(f"drop must name live segments, got {len(unknown)} other names, first {unknown[:1]}")
@@ -185,16 +243,20 @@ class Store:
             checked[name] = np.unique(rows).astype(np.int64)
         return checked
 
-    def _write(self, new: Iterable[Arrays], dead: dict[str, Rows], live: dict[str, StoredSegment]) -> tuple[str, ...]:
-        old = self._opened
+    def _write(
+        self,
+        new: Iterable[Arrays],
+        dead: dict[str, Rows],
+        live: dict[str, StoredSegment],
+        notes: Mapping[str, Any] | None,
+    ) -> tuple[str, ...]:
+        old = self.snapshot
         generation = old.manifest.generation + 1
         dead, kept = _merged_removals(dead, [old.files[entry.file] for entry in old.manifest.removals], live)
         files = dict(old.files)
-        written: list[Path] = []
 
         def write(kind: str, rows: int, arrays: Arrays) -> ArrayFile:
             file = f"{kind}-{generation:08d}-{secrets.token_hex(4)}.bin"
-            written.append(self.path / file)
             files[file] = ArrayFile(self.path, write_arrays(self.path, file, rows, arrays))
             return files[file]
 
@@ -205,12 +267,13 @@ class Store:
                 kept.append(write("removed", sum(map(len, dead.values())), dead))
             sync_folder(self.path)  # the manifest may name only what is sure to be there
             removals = tuple(removal.entry for removal in kept)
-            manifest = Manifest(generation, old.manifest.settings, tuple(segments), removals)
-            written.append(stage(self.path, [manifest.to_bytes()]))
-            self._publish(written[-1], snapshot_of(manifest, files))
+            noted = storable_settings(old.manifest.notes if notes is None else notes)
+            manifest = Manifest(generation, old.manifest.settings, tuple(segments), removals, noted)
+            staged = temporary_in(self.path)
+            stage(staged, [manifest.to_bytes()])
+            self._publish(staged, snapshot_of(manifest, files))
         except BaseException as error:
-            if not self._in_doubt:
-                _delete(written)
+            self._undo()
             if isinstance(error, OSError):
                 raise self._failure(error) from error
             raise
@@ -218,21 +281,29 @@ class Store:
         return tuple(entry.file.removesuffix(".bin") for entry in segments[len(live) :])
 
     def _publish(self, staged: Path, snapshot: Snapshot) -> None:
-        """Replace the manifest. From here on an error must not undo what a manifest on disk may name."""
-        old = self._opened.manifest
-        self._in_doubt = True
+        """Replace the manifest. From here on the manifest on disk alone says whether the commit has happened."""
+        self._known = _Known(self.snapshot, pending=snapshot)
+        os.replace(staged, self.path / MANIFEST)
+        sync_folder(self.path)
+        self._known = _Known(snapshot)
+
+    def _undo(self) -> None:
+        """Delete what a failed commit wrote, unless the manifest names it: then the commit has happened all right."""
         try:
-            os.replace(staged, self.path / MANIFEST)
-            sync_folder(self.path)
-        except BaseException:
-            self._in_doubt = read_manifest(self.path) != old
-            raise
-        self._snapshot = snapshot
-        self._in_doubt = False
+            self._resolve()
+            if self._opened.durable:  # else a loss of power could bring the old state back
+                _delete(leftovers(self.path, self.snapshot.manifest))
+        except (OSError, StorageError):
+            pass  # it cannot be told now: what is left over the next writer deletes
 
     def _failure(self, error: OSError) -> OSError:
-        outcome = "may or may not have taken the commit, open it again" if self._in_doubt else "is as it was before"
-        what = f"store {self.path} {outcome}: the commit could not be written"
+        known = self._opened
+        outcome = "is as it was before"
+        if not known.durable:
+            outcome = "has the commit, which the next one makes durable"
+        elif known.pending:
+            outcome = "may or may not have the commit"
+        what = f"store {self.path} {outcome}: it could not be written"
         return OSError(error.errno, f"{what}: {error.strerror or error}")
 
 
@@ -264,7 +335,8 @@ def _merged_removals(
             older = kept.pop()
             for name in older:
                 if name in live:
-                    dead[name] = np.union1d(dead.get(name, older[name][:0]), older[name])
+                    rows = dead_rows(older, name, live[name].n_rows)
+                    dead[name] = np.union1d(dead.get(name, rows[:0]), rows)
     return dead, kept
 
 
@@ -278,16 +350,16 @@ def _delete(paths: Iterable[Path]) -> None:
 @contextlib.contextmanager
 def _writer_lock(folder: Path) -> Iterator[WriterLock]:
     """Take the lock, which is kept if all goes well."""
-    rule = f"store {folder} must be in a folder that can be written, got"
-    with _explained(rule):
-        lock = WriterLock(folder / LOCK)
+    lock = None
     try:
-        with _explained(rule):
+        with _explained(f"store {folder} must be in a folder that can be written, got"):
+            lock = WriterLock(folder / LOCK)
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         yield lock
     except BaseException:
-        lock.release()
+        if lock:
+            lock.release()
         raise
 
 

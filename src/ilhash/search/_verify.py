@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ilhash.search._array_file import damages_of_file
-from ilhash.search._damage import Damage, DamagedStoreError
-from ilhash.search._manifest import MANIFEST, leftovers, read_manifest
+from ilhash.search._damage import Damage, DamagedStoreError, missing
+from ilhash.search._header import FileEntry
+from ilhash.search._manifest import MANIFEST, Manifest, leftovers, read_manifest
+
+# Raises DamagedStoreError where a file, whose bytes are as they were written, holds what it must not. Called for the
+# manifest first, with None.
+Examination = Callable[[Path, Manifest, FileEntry | None], None]
 
 
 @dataclass(frozen=True)
@@ -41,26 +47,33 @@ class Report:
         return "\n".join([*lines, *map(str, self.damages)])
 
 
-def verify(path: str | os.PathLike[str]) -> Report:
+def verify_files(path: str | os.PathLike[str], examine: Examination | None = None) -> Report:
     """Read every byte of a store, whether or not it can be opened, and report all damages.
 
     Judged is the state at the beginning, without the files that a writer drops meanwhile.
-
-    Parameters
-    ----------
-    path : path-like, the folder
-
-    Returns
-    -------
-    Report, what was read, and what is wrong with it
     """
     folder = Path(path)
     try:
         manifest = read_manifest(folder)
-        found = [(entry, damage) for entry in manifest.files for damage in damages_of_file(folder, entry)]
+        if examine:
+            examine(folder, manifest, None)
+        found = [(entry, damage) for entry in manifest.files for damage in _damages(folder, manifest, entry, examine)]
         now = read_manifest(folder)
     except DamagedStoreError as error:  # of the manifest: without it nothing else can be judged
         return Report(folder, 1, 0, error.damages, ())
     damages = tuple(damage for entry, damage in found if entry in now.files)
     size = (folder / MANIFEST).stat().st_size + sum(entry.bytes for entry in manifest.files)
     return Report(folder, 1 + len(manifest.files), size, damages, tuple(leftovers(folder, now)))
+
+
+def _damages(folder: Path, manifest: Manifest, entry: FileEntry, examine: Examination | None) -> list[Damage]:
+    found = damages_of_file(folder, entry)
+    if found or not examine:
+        return found
+    try:
+        examine(folder, manifest, entry)
+    except DamagedStoreError as error:
+        return list(error.damages)
+    except FileNotFoundError:  # dropped since it was read
+        return [missing(folder / entry.file)]
+    return []

@@ -2,6 +2,7 @@
 
 _damage            SHA-256, and one family of errors for whatever a file is not
 _durable           files and folders that survive a crash
+_descriptors       descriptors of open files that no interrupt loses
 _lock              the one writer of a folder
 _reading           the one door through which files of strangers come in
 _schema            what the arrays of a file must be, declared once
@@ -21,7 +22,16 @@ from ilhash.storage._damage import (
     sha256_of,
     sha256_of_file,
 )
-from ilhash.storage._durable import TEMPORARY, make_folder, new_folder, stage, sync_folder, write_file, write_files
+from ilhash.storage._durable import (
+    TEMPORARY,
+    make_folder,
+    new_folder,
+    stage,
+    sync_folder,
+    temporary_in,
+    write_file,
+    write_files,
+)
 from ilhash.storage._lock import StoreLockedError, WriterLock
 from ilhash.storage._model_directory import Contents, read_directory, write_directory
 from ilhash.storage._npz import from_npz, to_npz
@@ -30,8 +40,17 @@ from ilhash.storage._schema import Values, check_arrays
 from ilhash.storage._sealed import Enveloped, Sealed, check_format, parse_json
 
 __all__ = ["DamagedFileError", "StorageError", "UnknownFormatError", "UntrustedFileError", "check_sha256"]
-__all__ += ["sha256_of", "sha256_of_file"]
-__all__ += ["TEMPORARY", "make_folder", "new_folder", "stage", "sync_folder", "write_file", "write_files"]
+__all__ += ["make_folder", "new_folder", "sha256_of", "sha256_of_file", "stage", "sync_folder"]
+__all__ += ["TEMPORARY", "temporary_in", "write_file", "write_files"]
 __all__ += ["Record", "StoreLockedError", "WriterLock", "checked_array", "open_file", "read_file", "reading"]
-__all__ += ["SealedArrays", "Values", "check_arrays", "chunks_of_arrays", "from_npz", "npy_header", "to_npz", "write_npy"]
+__all__ += [
+    "SealedArrays",
+    "Values",
+    "check_arrays",
+    "chunks_of_arrays",
+    "from_npz",
+    "npy_header",
+    "to_npz",
+    "write_npy",
+]
 __all__ += ["Contents", "Enveloped", "Sealed", "check_format", "parse_json", "read_directory", "write_directory"]

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ilhash.storage._descriptors import open_descriptor
+
 if sys.platform == "darwin":
     import fcntl
 
@@ -39,7 +41,8 @@ def write_files(contents: Mapping[Path, bytes | Iterable[Bytes]], *, sync: bool 
     staged: dict[Path, Path] = {}
     try:
         for path, data in contents.items():
-            staged[path] = stage(path.parent, [data] if isinstance(data, bytes) else data)
+            staged[path] = temporary_in(path.parent)
+            stage(staged[path], [data] if isinstance(data, bytes) else data)
         for path in reversed(list(staged)):
             os.replace(staged[path], path)
             del staged[path]
@@ -50,21 +53,21 @@ def write_files(contents: Mapping[Path, bytes | Iterable[Bytes]], *, sync: bool 
         sync_folder(folder)
 
 
-def stage(folder: Path, chunks: Iterable[Bytes]) -> Path:
-    """Write and flush a file under a temporary name, and return that name."""
-    temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+def temporary_in(folder: Path) -> Path:
+    """Return a new name for a file that is not finished."""
+    return folder / f"{TEMPORARY}{secrets.token_hex(8)}"
+
+
+def stage(temporary: Path, chunks: Iterable[Bytes]) -> None:
+    """Write and flush a file under its temporary name; of one that fails nothing is left."""
     try:
-        try:
+        with open_descriptor(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY) as opened:
             for chunk in chunks:
-                _write_all(descriptor, memoryview(chunk))
-            _flush(descriptor)
-        finally:
-            os.close(descriptor)
+                _write_all(opened[0], memoryview(chunk))
+            _flush(opened[0])
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return temporary
 
 
 def _write_all(descriptor: int, data: memoryview) -> None:
@@ -111,11 +114,8 @@ def sync_folder(path: Path) -> None:
 
 
 def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        _flush(descriptor)
-    finally:
-        os.close(descriptor)
+    with open_descriptor(path, flags) as opened:
+        _flush(opened[0])
 
 
 def make_folder(path: Path) -> None:

@@ -11,6 +11,7 @@ import weakref
 from pathlib import Path
 
 from ilhash.storage._damage import DamagedFileError
+from ilhash.storage._descriptors import Descriptors
 
 if sys.platform == "win32":
     import msvcrt
@@ -52,20 +53,20 @@ class WriterLock:
     the number of the last process that held the lock, for the message alone.
     """
 
-    _descriptor: int | None = None
-
     def __init__(self, path: Path) -> None:
+        self._opened = Descriptors()
         if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
             raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
         self._path = path
-        self._descriptor = os.open(path, _FLAGS, 0o666)
         try:
-            self._take(path, self._descriptor)
-        except BaseException:  # an interrupt too: the frames of a traceback would keep the lock
-            self._close()
+            self._take(path)
+        except BaseException:
+            self.release()
             raise
 
-    def _take(self, path: Path, descriptor: int) -> None:
+    def _take(self, path: Path) -> None:
+        descriptor = self._opened.open(path, _FLAGS)
+        _held.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a special one")
         try:
@@ -75,7 +76,6 @@ class WriterLock:
                 raise
             got = f"a second: {_holder(descriptor)} has it open"
             raise StoreLockedError(f"store {path.parent} must have one writer, got {got}") from None
-        _held.add(self)
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
             os.ftruncate(descriptor, 0)
             os.write(descriptor, b"%d\n" % os.getpid())
@@ -83,26 +83,25 @@ class WriterLock:
     @property
     def held(self) -> bool:
         """Whether this process has the lock."""
-        return self._descriptor is not None
+        return bool(self._opened)
 
     def release(self) -> None:
         """Give the lock up; a second time does nothing."""
-        if self._descriptor is not None:
-            try:
-                _unlock(self._descriptor)
-            finally:
-                self._close()
+        if self._opened:
+            with contextlib.suppress(OSError):  # closing gives it up too, but not while a child has the file open
+                _unlock(self._opened[0])
+            self.close()
 
     def in_place(self) -> bool:
         """Whether the file that is locked still has its name."""
         try:
-            return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+            return bool(self._opened) and os.path.samestat(os.fstat(self._opened[0]), os.stat(self._path))
         except FileNotFoundError:
             return False
 
     def remove(self) -> None:
         """Give the lock up and delete its file; only where all who take the lock ask whether it is in place."""
-        if self._descriptor is None:
+        if not self._opened:
             return
         try:
             if sys.platform != "win32":  # Windows deletes no file that is open, here or elsewhere
@@ -116,13 +115,13 @@ class WriterLock:
         with contextlib.suppress(OSError):  # a file of the lock that stays is no harm
             os.unlink(self._path)
 
-    def _close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None  # never closed twice: the number may be another file's
-        if descriptor is not None:
-            os.close(descriptor)
+    def close(self) -> None:
+        """Close the file, and leave the lock to whom it belongs."""
+        self._opened.close()
 
     def __del__(self) -> None:
-        self.release()
+        with contextlib.suppress(OSError):
+            self.release()
 
 
 def _holder(descriptor: int) -> str:
@@ -138,7 +137,7 @@ _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 def _let_go_in_child() -> None:
     # A forked child shares the lock: it must neither write nor keep the store locked when its parent is gone.
     for lock in list(_held):
-        lock._close()
+        lock.close()
 
 
 if sys.platform != "win32":

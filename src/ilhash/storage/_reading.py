@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ilhash.storage._damage import DamagedFileError, StorageError
+from ilhash.storage._descriptors import Descriptors, open_descriptor
 
 LARGE = 64 << 20  # bytes; smaller files may have as many holes as they like
 HOLES = 64  # bytes of a large file for each that is really there: what is sparser was made to exhaust somebody
@@ -42,21 +43,17 @@ def open_file(path: Path) -> IO[bytes]:
     """
     if path.is_symlink():
         raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
-    descriptor = _opened(path)
-    try:
-        about = os.fstat(descriptor)
+    with _opened(path) as opened:
+        about = os.fstat(opened[0])
         if not stat.S_ISREG(about.st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a {_kind(about.st_mode)}")
-        _refuse_holes(path, descriptor, about.st_size)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+        _refuse_holes(path, opened[0], about.st_size)
+        return opened.to_file()
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path) -> Descriptors:
     try:
-        return os.open(path, _OPEN)
+        return open_descriptor(path, _OPEN)
     except OSError as error:
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a socket") from error
