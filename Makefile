@@ -32,12 +32,14 @@ endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo test test-all lint lint-core test-core test-python test-wheel materials bench lock clean
+.PHONY: help demo test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core materials \
+  bench lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
-	@echo "make test      lint, types, C++ tests under sanitizers, Python tests, wheel in a clean environment"
+	@echo "make test      lint, types, C++ tests under sanitizers, a few seconds of fuzzing, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
+	@echo "make fuzz      bytes of a fuzzer against the core, for FUZZ_SECONDS in all (by default an hour)"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
 	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
@@ -52,9 +54,9 @@ $(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES
 demo: $(READY)
 	$(BIN)/ilhash demo --output demo-output
 
-test: lint test-core test-python test-wheel
+test: lint test-core test-tsan test-fuzz test-python test-wheel
 
-test-all: lint test-core
+test-all: lint test-core test-tsan test-fuzz
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 	$(MAKE) test-wheel
 
@@ -116,6 +118,64 @@ CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut 
 test-core:
 	$(MAKE) --jobs=2 $(CORE_TESTS)
 	for level in $(LEVELS); do for test in $(CORE_TESTS); do ILHASH_SIMD=$$level $$test || exit 1; done; done
+
+# The threaded paths once more, under ThreadSanitizer.
+RACED := build/raced
+RACE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=thread
+
+$(RACED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp
+	mkdir -p $(@D)
+	$(CXX) $(RACE) $(INSTRUCTIONS) -c $< -o $@
+
+$(RACED)/test_threads: $(addprefix $(RACED)/,tests/test_threads.o $(ROOM_UNITS))
+	$(CXX) $(RACE) $^ -o $@
+
+test-tsan:
+	$(MAKE) --jobs=2 $(RACED)/test_threads
+	TSAN_OPTIONS=halt_on_error=1 $(RACED)/test_threads
+
+# Fuzzers of the core: bytes become arguments, pass the checks of the bindings or not, and reach the kernels. libFuzzer
+# comes with clang; the corpus in the repository is where a run begins, what it finds stays in build.
+FUZZ_CXX := $(shell command -v clang++ 2>/dev/null)
+FUZZ_SECONDS ?= 3600
+FUZZED := build/fuzz
+FUZZERS := $(patsubst src/core/fuzz/fuzz_%.cpp,%,$(wildcard src/core/fuzz/fuzz_*.cpp))
+FUZZ := $(COMPILE) -Isrc/core/fuzz -O1 -g -Wall -Wextra -Werror \
+  -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+
+$(FUZZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) $(wildcard src/core/fuzz/*.hpp)
+	mkdir -p $(@D)
+	$(FUZZ_CXX) $(FUZZ) -fsanitize=fuzzer-no-link $(INSTRUCTIONS) -c $< -o $@
+
+$(FUZZED)/fuzz_%: $(FUZZED)/fuzz/fuzz_%.o $(addprefix $(FUZZED)/,$(ROOM_UNITS))
+	$(FUZZ_CXX) $(FUZZ) -fsanitize=fuzzer $^ -o $@
+
+.PRECIOUS: $(FUZZED)/%.o
+
+# $(call run_fuzzers,seconds for each)
+define run_fuzzers
+	$(MAKE) --jobs=2 $(addprefix $(FUZZED)/fuzz_,$(FUZZERS))
+	for room in $(FUZZERS); do \
+	  mkdir -p $(FUZZED)/corpus/$$room $(FUZZED)/findings && \
+	  $(FUZZED)/fuzz_$$room -max_total_time=$(1) -max_len=1024 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    -artifact_prefix=$(FUZZED)/findings/$$room- $(FUZZED)/corpus/$$room src/core/fuzz/corpus/$$room \
+	    > $(FUZZED)/$$room.log 2>&1 || { tail -40 $(FUZZED)/$$room.log; exit 1; }; \
+	  echo "fuzz $$room: $$(sed -n 's/^stat::number_of_executed_units: *//p' $(FUZZED)/$$room.log) inputs, 0 findings"; \
+	done
+endef
+
+fuzz-core:
+ifeq ($(FUZZ_CXX),)
+	@echo "fuzz-core: skipped, clang++ is not installed (Debian: apt-get install clang)"
+else
+	$(call run_fuzzers,$(shell expr $(FUZZ_SECONDS) / $(words $(FUZZERS))))
+endif
+
+# Fuzzers in Python join here.
+fuzz: fuzz-core
+
+test-fuzz:
+	$(MAKE) fuzz-core FUZZ_SECONDS=$(words $(FUZZERS))
 
 # Files of tests are spread over two processes; a file's tests stay together, because they share what they start.
 test-python: $(READY)

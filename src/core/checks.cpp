@@ -128,6 +128,25 @@ void check_field(Span<double> field, size_t n_points) {
       "others");
 }
 
+// ------------------------------------------------------------------------------------------ matrices
+
+void check_gather(size_t n_rows, size_t n_columns, Span<int64_t> rows, const Maybe<Span<int32_t>>& columns,
+                  size_t n_origin, size_t out_rows, size_t out_columns) {
+  require(out_rows == rows.size, "out must have one row per drawn row");
+  require(out_columns == (columns ? columns->size : n_columns), "out must have one column per feature");
+  require(n_origin == out_columns, "origin must have one value per column of out");
+  require_below(rows, n_rows, "drawn rows must be rows of the matrix");
+  if (columns) require_below(*columns, n_columns, "features must be columns of the matrix");
+}
+
+void check_subsets(size_t n_rows, size_t n_columns, Grid<float> weights, Grid<int32_t> columns, size_t n_bias,
+                   size_t out_rows, size_t out_columns) {
+  const size_t n_bits = weights.n_rows;
+  require(columns.n_rows == n_bits && columns.n_columns == weights.n_columns && n_bias == n_bits, "shapes differ");
+  require(out_rows == n_rows && out_columns == n_bits, "out must have one row per row of x, one column per bit");
+  require_below(columns.flat(), n_columns, "features must be columns of the matrix");
+}
+
 // ------------------------------------------------------------------------------------------ codes
 
 namespace {
@@ -250,6 +269,7 @@ void check_codes(Grid<uint8_t> codes) {
 }
 
 void check_to_tiles(Grid<uint8_t> codes, const Maybe<Span<uint32_t>>& rows, TileArray tiles) {
+  check_codes(codes);
   const size_t n = rows ? rows->size : codes.n_rows;
   require(tiles.n_tiles == tiles_for(n) && tiles.m == codes.n_columns && tiles.codes_per_tile == kTile,
           "tiles must have the shape (ceil(n / 64), bytes per code, 64)");

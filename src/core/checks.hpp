@@ -105,6 +105,13 @@ uint32_t check_signed_pairs(Span<uint32_t> row_begin, Span<uint32_t> columns, Sp
 void check_bits(Span<int8_t> z, size_t n_points, const char* length, const char* values);
 void check_field(Span<double> field, size_t n_points);
 
+// ------------------------------------------------------------------------------------------ matrices
+
+void check_gather(size_t n_rows, size_t n_columns, Span<int64_t> rows, const Maybe<Span<int32_t>>& columns,
+                  size_t n_origin, size_t out_rows, size_t out_columns);
+void check_subsets(size_t n_rows, size_t n_columns, Grid<float> weights, Grid<int32_t> columns, size_t n_bias,
+                   size_t out_rows, size_t out_columns);
+
 // ------------------------------------------------------------------------------------------ codes
 
 // Tiles as an array of three axes.

@@ -247,9 +247,13 @@ struct BlockOrder {
   BlockOrder(const CodeBase& base, const uint8_t* query) : until(base.n_bits + 2, 0) {
     const PivotRanges& ranges = base.ranges;
     std::vector<int32_t> to_pivot(ranges.n_pivots, 0);
+    const unsigned counted = 0xFFu << (8 * base.m - base.n_bits);  // in the last byte: padding does not count
     for (size_t p = 0; p < ranges.n_pivots; ++p)
-      for (size_t j = 0; j < base.m; ++j)
-        for (unsigned bits = query[j] ^ unsigned{ranges.pivots[p * base.m + j]}; bits; bits &= bits - 1) ++to_pivot[p];
+      for (size_t j = 0; j < base.m; ++j) {
+        unsigned bits = query[j] ^ unsigned{ranges.pivots[p * base.m + j]};
+        if (j + 1 == base.m) bits &= counted;
+        for (; bits; bits &= bits - 1) ++to_pivot[p];
+      }
     const size_t n_blocks = (base.n_codes + kRangeCodes - 1) / kRangeCodes;
     std::vector<uint16_t> bound(n_blocks);
     for (size_t b = 0; b < n_blocks; ++b) {

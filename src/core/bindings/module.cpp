@@ -1,6 +1,6 @@
 // ilhash._core: what Python sees of the C++ core.
 //
-//   drawing.cpp   random.hpp: seeds, permutations without memory
+//   drawing.cpp   drawing.hpp, random.hpp: seeds, permutations without memory
 //   graph.cpp     graph.*: signed graphs of one bit's training set, and their blocks
 //   zstep.cpp     zstep.*: min-cuts (mincut.*) in turn until nothing changes; pair_loss.*: the loss of KSH, bit by bit
 //   vectors.cpp   vector*: kernels over long arrays, one build per instruction set

@@ -20,15 +20,12 @@ auto gather(Matrix<T> x, Vector<int64_t> rows, std::optional<Vector<int32_t>> co
             WritableMatrix<float> out) {
   const Rows<const T> from = as_rows<const T>(x);
   const Rows<float> to = as_rows<float>(out);
-  require(to.n_rows == rows.shape(0), "out must have one row per drawn row");
-  require(to.n_columns == (columns ? columns->shape(0) : from.n_columns), "out must have one column per feature");
-  require(origin.shape(0) == to.n_columns, "origin must have one value per column of out");
   std::vector<double> sum(to.n_columns, 0.0), squares(to.n_columns, 0.0);
   std::vector<float> scratch(2 * to.n_columns);
   {
     const GilReleased released;
-    require_below(span(rows), from.n_rows, "drawn rows must be rows of the matrix");
-    if (columns) require_below(span(*columns), from.n_columns, "features must be columns of the matrix");
+    check_gather(from.n_rows, from.n_columns, span(rows), maybe_span(columns), origin.shape(0), to.n_rows,
+                 to.n_columns);
     (vector_kernels().*kernel)(from, rows.data(), columns ? columns->data() : nullptr, origin.data(), to,
                                scratch.data(), sum.data(), squares.data());
   }
@@ -75,10 +72,8 @@ void project_subsets(Matrix<float> x, Table<float> weights, Table<int32_t> colum
   const Rows<const float> from = as_rows<const float>(x);
   const Rows<float> to = as_rows<float>(out);
   const size_t n_bits = weights.shape(0), d = weights.shape(1);
-  require(columns.shape(0) == n_bits && columns.shape(1) == d && bias.shape(0) == n_bits, "shapes differ");
-  require(to.n_rows == from.n_rows && to.n_columns == n_bits, "out must have one row per row of x, one column per bit");
   const GilReleased released;
-  require_below(grid(columns).flat(), from.n_columns, "features must be columns of the matrix");
+  check_subsets(from.n_rows, from.n_columns, grid(weights), grid(columns), bias.shape(0), to.n_rows, to.n_columns);
   std::vector<float> tile(from.n_columns * kProjectTile, 0.0f);
   vector_kernels().project_subsets(from, weights.data(), columns.data(), bias.data(), n_bits, d, tile.data(), to);
 }

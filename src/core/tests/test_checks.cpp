@@ -255,6 +255,7 @@ void test_codes() {
   CHECK(!refuses([&] { check_to_tiles(table, span(rows), {nullptr, 1, 2, 64}); }));
   CHECK(refuses([&] { check_to_tiles(table, span(outside), {nullptr, 1, 2, 64}); }));
   CHECK(refuses([&] { check_to_tiles(table, {}, {nullptr, 2, 2, 64}); }));
+  CHECK(refuses([&] { check_to_tiles({nullptr, 2, 0}, {}, {nullptr, 1, 0, 64}); }));  // tiles without memory
   CHECK(refuses([&] { check_to_tiles(table, {}, {nullptr, 1, 2, 63}); }));
   CHECK(!refuses([&] { check_from_tiles({nullptr, 1, 2, 64}, span(rows), 3, 2); }));
   CHECK(refuses([&] { check_from_tiles({nullptr, 0, 2, 64}, span(rows), 3, 2); }));
