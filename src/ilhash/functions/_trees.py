@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.storage import Values
+from ilhash.storage import Values, reading
 
 from ._base import (
     ONE_SUBSET,
-    Arrays,
     Features,
     Floats,
     HashFunction,
@@ -41,12 +40,12 @@ class TreeFunction(HashFunction):
 
     kind: ClassVar[str] = "trees"
     schema: ClassVar[dict[str, Values]] = {
-        "feature": Values("int32", ("nodes",), least=0),
+        "feature": Values("int32", ("nodes",)),  # the core checks what stands in these
         "threshold": Values("float64", ("nodes",), finite=False),
-        "left": Values("int32", ("nodes",), least=0, below="nodes"),
-        "right": Values("int32", ("nodes",), least=0, below="nodes"),
-        "value": Values("float64", ("nodes",)),
-        "roots": Values("int32", ("trees",), least=0, below="nodes", ascending=True),
+        "left": Values("int32", ("nodes",)),
+        "right": Values("int32", ("nodes",)),
+        "value": Values("float64", ("nodes",), finite=False),
+        "roots": Values("int32", ("trees",)),
         "bias": Values("float64", ("bits",)),
         "features": ONE_SUBSET,
     }
@@ -85,33 +84,23 @@ class TreeFunction(HashFunction):
     @classmethod
     def from_stored(cls, stored: Stored) -> list[TreeFunction]:
         arrays = stored.arrays
-        table = {name: arrays[name] for name in _TABLE}
+        table: dict[str, Any] = {name: arrays[name] for name in _TABLE}
         features = features_in(arrays)
-        fault = fault_of(table, stored.n_features if features is None else len(features))
-        if fault:
-            raise stored.damaged(fault)
+        n_features = stored.n_features if features is None else len(features)
+        with reading(f"{stored.where} must be trees of {n_features} features"):
+            _core.check_trees(**table, n_features=n_features, max_depth=MOST_LEVELS)
+        if _reached_twice(arrays["left"], arrays["right"], arrays["roots"]):
+            raise stored.damaged("be trees of which a node is reached in one way, got several ways to the same")
         return [cls(**table, bias=float(arrays["bias"][0]), features=features)]
 
 
-def fault_of(table: Arrays, n_features: int, most_levels: int = MOST_LEVELS) -> str | None:
-    """Return what trees must be and a table is not, or None; columns have one length, and name nodes of the table."""
-    left, right, roots = table["left"], table["right"], table["roots"]
-    own = np.arange(len(left), dtype=np.int32)
-    inner = (left != own) | (right != own)
-    if np.isnan(table["threshold"]).any():
-        return "have thresholds that are numbers, got NaN"
-    if (table["feature"][inner] >= n_features).any():
-        return f"look at features below {n_features}, got {int(table['feature'][inner].max())}"
-    if ((left[inner] <= own[inner]) | (right[inner] <= own[inner])).any():
-        return "have trees whose children stand behind their parents, got others"
-    parents = np.bincount(np.concatenate([left[inner], right[inner]]), minlength=len(own))
-    if (parents > 1).any() or parents[roots].any():
-        return "have trees of which every node has one parent, got nodes that are reached in several ways"
-    level, levels = roots[inner[roots]], 0
-    while len(level) and levels <= most_levels:
-        level = np.concatenate([left[level], right[level]])
-        level, levels = level[inner[level]], levels + 1
-    return f"have trees of at most {most_levels} levels, got more" if levels > most_levels else None
+def _reached_twice(left: NDArray[np.int32], right: NDArray[np.int32], roots: NDArray[np.int32]) -> bool:
+    """Whether nodes have several parents, or roots one: then a row would take more steps than there are nodes."""
+    size = len(left)
+    ways = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
+    ways -= 2 * (left == np.arange(size))  # a leaf leads to itself
+    ways += np.bincount(roots, minlength=size)
+    return bool(ways.max() > 1)
 
 
 def trees_of(classifier: Any, features: Features) -> TreeFunction | None:

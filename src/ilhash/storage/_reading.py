@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import reprlib
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -145,22 +146,26 @@ class Record:
     def _take(self, key: str, fits: Callable[[Any], bool], must: str) -> Any:
         value = self.document.get(key, _MISSING)
         if value is _MISSING or not fits(value):
-            raise DamagedFileError(f"{self.where} must have {key!r}, {must}, got {_shown(value)}")
+            raise self._refusal(key, must)
         return value
+
+    def _refusal(self, key: str, must: str) -> DamagedFileError:
+        got = _shown(self.document.get(key, _MISSING))
+        return DamagedFileError(f"{self.where} must have {key!r}, {must}, got {got}")
 
     def whole(self, key: str, least: int = 0, most: int = 2**63 - 1) -> int:
         """Return a whole number between two others."""
-        must = f"a whole number from {least} to {most}"
-        return int(self._take(key, lambda value: type(value) is int and least <= value <= most, must))
+        value = self.document.get(key)
+        if type(value) is int and least <= value <= most:
+            return value
+        raise self._refusal(key, f"a whole number from {least} to {most}")
 
     def number(self, key: str, least: float = -math.inf, most: float = math.inf) -> float:
         """Return a finite number between two others, whole or not, as it stands there."""
-        must = "a finite number" + ("" if least == -math.inf else f" from {least} to {most}")
-
-        def fits(value: Any) -> bool:
-            return type(value) in (int, float) and math.isfinite(value) and least <= value <= most
-
-        return self._take(key, fits, must)  # type: ignore[no-any-return]
+        value: Any = self.document.get(key)
+        if type(value) in (int, float) and abs(value) < math.inf and least <= value <= most:
+            return float(value) if type(value) is float else int(value)
+        raise self._refusal(key, "a finite number" + ("" if least == -math.inf else f" from {least} to {most}"))
 
     def truth(self, key: str) -> bool:
         """Return true or false."""
@@ -168,14 +173,11 @@ class Record:
 
     def text(self, key: str, pattern: str | re.Pattern[str] | None = None, most: int = 1 << 20) -> str:
         """Return a text; of a pattern that all of it must match, if one is given."""
-        must = f"a text of at most {most} characters" + (f" that matches {pattern}" if pattern else "")
-
-        def fits(value: Any) -> bool:
-            if not isinstance(value, str) or len(value) > most:
-                return False
-            return pattern is None or re.fullmatch(pattern, value) is not None
-
-        return str(self._take(key, fits, must))
+        value = self.document.get(key)
+        if isinstance(value, str) and len(value) <= most and (pattern is None or re.fullmatch(pattern, value)):
+            return value
+        matching = "" if pattern is None else f" that matches {getattr(pattern, 'pattern', pattern)}"
+        raise self._refusal(key, f"a text of at most {most} characters{matching}")
 
     def one_of(self, key: str, choices: Sequence[str]) -> str:
         """Return one of some texts."""
@@ -183,7 +185,10 @@ class Record:
 
     def record(self, key: str) -> Record:
         """Return an object within this one."""
-        return Record(self._take(key, lambda value: isinstance(value, dict), "an object"), f"{key!r} of {self.where}")
+        value = self.document.get(key)
+        if isinstance(value, dict):
+            return Record(value, f"{key!r} of {self.where}")
+        raise self._refusal(key, "an object")
 
     def items(self, key: str, n: int | None = None) -> list[Any]:
         """Return a list, whose parts are not checked yet; of n parts, if that is given."""
@@ -196,13 +201,10 @@ class Record:
     def all_of(self, key: str, *kinds: type, n: int | None = None) -> list[Any]:
         """Return a list of values of these kinds alone; numbers are finite."""
         found = self.items(key, n)
-        wrong = [value for value in found if type(value) not in kinds or (value != value) or value in _INFINITE]
-        if wrong:
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise DamagedFileError(
-                f"{self.where} must have {key!r}, a list of {names}, got {len(wrong)} others such as {_shown(wrong[0])}"
-            )
-        return found
+        if set(map(type, found)) <= {*kinds} and (float not in kinds or all(map(math.isfinite, found))):
+            return found
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise self._refusal(key, f"a list of {names} that are finite" if float in kinds else f"a list of {names}")
 
     def shallow(self, key: str, levels: int = 8) -> dict[str, Any]:
         """Return an object of anything that is not deeper than that."""
@@ -228,13 +230,12 @@ class Record:
 
 
 _MISSING = object()
-_INFINITE = (math.inf, -math.inf)
 
 
 def _shown(value: Any) -> str:
     if value is _MISSING:
         return "nothing"
-    text = repr(value)
+    text = reprlib.repr(value)  # which does not go through all that a hostile value may be
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
@@ -265,17 +266,26 @@ def checked_array(
     """
     if array is None:
         raise DamagedFileError(f"{name} must be an array of {np.dtype(dtype)}, got nothing of that name")
-    wanted = "x".join("any" if length is None else str(length) for length in shape)
-    fits = len(array.shape) == len(shape) and all(w in (None, n) for n, w in zip(array.shape, shape, strict=True))
-    if array.dtype != np.dtype(dtype) or not fits:
+    fits = array.shape == shape or (
+        len(array.shape) == len(shape) and all(w in (None, n) for n, w in zip(array.shape, shape, strict=True))
+    )
+    if array.dtype != dtype or not fits:
+        wanted = "x".join("any" if length is None else str(length) for length in shape)
         got = f"{array.dtype} of shape {array.shape}"
         raise DamagedFileError(f"{name} must be {np.dtype(dtype)} of shape ({wanted}), got {got}")
-    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+    finite = finite and array.dtype.kind == "f"
+    if array.size and (finite or least is not None or most is not None):
+        _check_values(array, name, least, most, finite)
+    return np.asarray(array)
+
+
+def _check_values(array: npt.NDArray[Any], name: str, least: float | None, most: float | None, finite: bool) -> None:
+    lowest, highest = array.min(), array.max()  # NaN, if there is any
+    if finite and not (np.isfinite(lowest) and np.isfinite(highest)):
         wrong = np.count_nonzero(~np.isfinite(array))
         raise DamagedFileError(f"{name} must be finite, got {wrong} of {array.size} values that are not")
-    if array.size and ((least is not None and array.min() < least) or (most is not None and array.max() > most)):
+    if (least is not None and lowest < least) or (most is not None and highest > most):
         bounds = " and ".join(
             f"at {how} {bound}" for how, bound in (("least", least), ("most", most)) if bound is not None
         )
-        raise DamagedFileError(f"{name} must be {bounds}, got values from {array.min()} to {array.max()}")
-    return np.asarray(array)
+        raise DamagedFileError(f"{name} must be {bounds}, got values from {lowest} to {highest}")

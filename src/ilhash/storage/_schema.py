@@ -40,12 +40,12 @@ class Values:
 
     def check(self, array: Any, name: str, lengths: dict[str, int]) -> None:
         """Refuse an array that is something else; lengths that it is the first to have are added to the known ones."""
-        shape = getattr(array, "shape", ())
+        shape: tuple[int, ...] = getattr(array, "shape", ())
         if len(shape) == len(self.shape):
             for symbol, length in zip(self.shape, shape, strict=True):
-                if isinstance(symbol, str) and length > 0:
+                if length > 0 and isinstance(symbol, str):
                     lengths.setdefault(symbol, length)
-        wanted = [symbol if isinstance(symbol, int) else lengths.get(symbol, 1) for symbol in self.shape]
+        wanted = tuple(symbol if isinstance(symbol, int) else lengths.get(symbol, 1) for symbol in self.shape)
         most = self.most if self.below is None else lengths[self.below] - 1
         checked_array(array, name, self.dtype, wanted, least=self.least, most=most, finite=self.finite)
         if self.ascending and not (np.diff(array, axis=-1) > 0).all():
