@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ilhash._extras import require
-from ilhash.storage import DamagedFileError, Record, UntrustedFileError, reading
+from ilhash.storage import DamagedFileError, Record, UntrustedFileError, plain_npy, reading
 
 _LINEAR = {
     *("sklearn.linear_model._logistic.LogisticRegression", "sklearn.linear_model._logistic.LogisticRegressionCV"),
@@ -55,11 +55,6 @@ _KNOWN = {
 
 _SCHEMA = "schema.json"
 _LARGEST_SCHEMA = 64 << 20  # bytes
-_NPY = re.compile(
-    rb"\x93NUMPY\x01\x00(..)\{'descr': '[<|]([fiub])([0-9]{1,2})', 'fortran_order': (?:True|False), "
-    rb"'shape': \(([0-9, ]{0,200})\), \} *\n",
-    re.DOTALL,
-)
 
 Node = dict[str, Any]
 
@@ -139,14 +134,9 @@ def _checked_members(archive: zipfile.ZipFile, size: int, where: str) -> dict[st
 
 def _check_npy(data: bytes, name: str) -> None:
     """Refuse an array that is not one of numbers, or that claims another size than it has."""
-    header = _NPY.match(data)
-    if header is None or header.end() != 10 + int.from_bytes(header[1], "little"):
-        raise DamagedFileError(f"{name} must be an array of numbers, got something else")
-    size, lengths = int(header[3]), [int(part) for part in header[4].decode().split(",") if part.strip()]
-    for length in lengths:
-        size *= length
-    if size != len(data) - header.end() or max(lengths, default=0) > len(data):
-        raise DamagedFileError(f"{name} must have {size} bytes of values, got {len(data) - header.end()}")
+    shape = plain_npy(data, name).shape
+    if max(shape, default=0) > len(data):
+        raise DamagedFileError(f"{name} must have no length above its {len(data)} bytes, got the shape {shape}")
 
 
 # ------------------------------------------------------------------------------------------------ the schema

@@ -24,7 +24,7 @@ from ilhash.storage._damage import (
 from ilhash.storage._durable import TEMPORARY, make_folder, new_folder, stage, sync_folder, write_file, write_files
 from ilhash.storage._lock import StoreLockedError, WriterLock
 from ilhash.storage._model_directory import Contents, read_directory, write_directory
-from ilhash.storage._npz import from_npz, to_npz
+from ilhash.storage._npz import from_npz, plain_npy, to_npz
 from ilhash.storage._reading import Record, checked_array, open_file, read_file, reading
 from ilhash.storage._schema import Values, check_arrays
 from ilhash.storage._sealed import Enveloped, Sealed, check_format, parse_json
@@ -33,5 +33,15 @@ __all__ = ["DamagedFileError", "StorageError", "UnknownFormatError", "UntrustedF
 __all__ += ["sha256_of", "sha256_of_file"]
 __all__ += ["TEMPORARY", "make_folder", "new_folder", "stage", "sync_folder", "write_file", "write_files"]
 __all__ += ["Record", "StoreLockedError", "WriterLock", "checked_array", "open_file", "read_file", "reading"]
-__all__ += ["SealedArrays", "Values", "check_arrays", "chunks_of_arrays", "from_npz", "npy_header", "to_npz", "write_npy"]
+__all__ += [
+    "SealedArrays",
+    "Values",
+    "check_arrays",
+    "chunks_of_arrays",
+    "from_npz",
+    "npy_header",
+    "plain_npy",
+    "to_npz",
+    "write_npy",
+]
 __all__ += ["Contents", "Enveloped", "Sealed", "check_format", "parse_json", "read_directory", "write_directory"]

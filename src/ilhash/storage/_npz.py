@@ -86,13 +86,29 @@ def _checked(entries: list[zipfile.ZipInfo], size: int, path: Path) -> dict[str,
 
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, what: str) -> npt.NDArray[Any]:
     with archive.open(entry) as file:
-        data = file.read(entry.file_size)  # a number: without one, all that the stream gives is unpacked at once
+        # A number: without one, all that the stream gives is unpacked at once.
+        return plain_npy(file.read(entry.file_size), what).copy()
+
+
+def plain_npy(data: bytes, what: str) -> npt.NDArray[Any]:
+    """Return the array of a .npy file of plain numbers, if its shape is that of the bytes that are there.
+
+    Parameters
+    ----------
+    data : bytes, of the file
+    what : str, its name, for sentences
+
+    Returns
+    -------
+    ndarray, read-only: the same bytes
+    """
     header = _HEADER.match(data)
     if header is None or header.end() != 10 + int.from_bytes(header[1], "little"):
         raise DamagedFileError(f"{what} must be a .npy of plain numbers, got another header")
-    dtype, shape = np.dtype(header[2].decode()), tuple(int(part) for part in header[4].split(b",") if part.strip())
-    claimed, there = math.prod(shape) * dtype.itemsize, len(data) - header.end()
-    if claimed != there:
-        raise DamagedFileError(f"{what} must hold the {claimed} bytes of its shape {shape}, got {there}")
-    flat = np.frombuffer(data, dtype, offset=header.end())
-    return flat.reshape(shape, order="F" if header[3] == b"True" else "C").copy()
+    with reading(f"{what} must be a .npy of plain numbers"):
+        dtype, shape = np.dtype(header[2].decode()), tuple(int(part) for part in header[4].split(b",") if part.strip())
+        claimed, there = math.prod(shape) * dtype.itemsize, len(data) - header.end()
+        if claimed != there:
+            raise DamagedFileError(f"{what} must hold the {claimed} bytes of its shape {shape}, got {there}")
+        flat = np.frombuffer(data, dtype, offset=header.end())
+        return flat.reshape(shape, order="F" if header[3] == b"True" else "C")
