@@ -13,6 +13,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +30,13 @@ from ilhash.experiments.engine.models import make_model, stored_parameters
 from ilhash.experiments.engine.problems import load_problem, prefix
 from ilhash.experiments.engine.run import run_cells
 from ilhash.experiments.engine.scales import SCALES, get_scale
-from ilhash.experiments.engine.store import _RUN, FORMAT, Results
+from ilhash.experiments.engine.store import _RUN, _SESSIONS, FORMAT, Results
 from ilhash.experiments.engine.tasks import Context, compute
 from ilhash.experiments.experiment import cells_of, experiments
 from ilhash.experiments.report.page import judge_all, write_figures, write_report
 from ilhash.experiments.reproduction import reproduce
 from ilhash.methods import UndefinedError
+from ilhash.storage import StorageError
 
 SMOKE = get_scale("smoke")
 
@@ -151,6 +153,56 @@ def test_parts_of_a_run_can_be_judged_and_drawn(smoke, tmp_path, seed):
             assert picture.caption
             assert picture.paper
             assert not re.search(r"\bnan\b", picture.caption)
+
+
+STRANGE = [None, True, "x" * 50, -1, 10**400, 1e308, float("nan"), [], [1, "a"], {}, {"a": {}}]
+
+
+def _forged(outcome, rng):
+    """Return what a stranger may have made of a cell: other numbers, of other kinds, arrays of other shapes."""
+    numbers, arrays = dict(outcome.numbers), dict(outcome.arrays)
+    name = rng.choice([*numbers, *arrays])
+    if rng.random() < 0.2:
+        numbers.pop(name, None), arrays.pop(name, None)
+    elif name in numbers:
+        numbers[name] = STRANGE[rng.integers(len(STRANGE))]
+    else:
+        own = arrays[name]
+        others = [own[:0], own.ravel()[:1], own[None], own.astype(np.int8), own * np.inf, np.zeros((3, 0)), np.array(5)]
+        arrays[name] = others[rng.integers(len(others))]
+    return Outcome(numbers, arrays, outcome.status, outcome.reason, outcome.seconds)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [*range(13), *(pytest.param(one, marks=pytest.mark.slow) for one in range(13, 130))])
+def test_forged_cells_are_judged_and_drawn_or_refused_in_one_sentence(smoke, seed):
+    """Their checksums are right: whatever their numbers are, no other error comes out than that of files."""
+    rng = np.random.default_rng(seed)
+    chosen = list(experiments().values())[seed % len(experiments())]
+    results = Results(smoke.path, SMOKE)
+    for cell in rng.permutation(np.array(chosen.cells(SMOKE), object))[:3]:
+        if smoke.read(cell).done:
+            results._read[cell.key] = _forged(smoke.read(cell), rng)
+    for use in (judge_all, chosen.stored_pictures):
+        with suppress(StorageError):
+            use(results)
+
+
+def test_words_of_a_stranger_are_words_on_the_page(tmp_path):
+    results = Results.create(tmp_path / "r", SMOKE)
+    with results.session("<script>alert(1)</script>"):
+        pass
+    sessions = results.sessions()
+    sessions[0]["environment"] = {"<img src=x onerror=alert(1)>": "</style><script>"}
+    _SESSIONS.write(results.path, {"sessions": sessions})
+    text = write_report(results).read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    for name, strange in (("computed", "many"), ("seconds", None), ("begun", 5), ("environment", [])):
+        _SESSIONS.write(results.path, {"sessions": [{**sessions[0], name: strange}]})
+        with pytest.raises(StorageError, match=name):
+            results.sessions()
 
 
 # -------------------------------------------------------------------------------------------- the page

@@ -48,7 +48,10 @@ class Experiment:
         -------
         list of Picture, none where nothing is stored
         """
-        return self.pictures(results) if any(map(results.has, self.cells(results.scale))) else []
+        if not any(map(results.has, self.cells(results.scale))):
+            return []
+        with results.using():
+            return self.pictures(results)
 
 
 def experiments() -> dict[str, Experiment]:

@@ -95,9 +95,10 @@ def from_npy(data: bytes, what: str) -> npt.NDArray[Any]:
     header = _HEADER.match(data)
     if header is None or header.end() != 10 + int.from_bytes(header[1], "little"):
         raise DamagedFileError(f"{what} must be a .npy of plain numbers, got another header")
-    dtype, shape = np.dtype(header[2].decode()), tuple(int(part) for part in header[4].split(b",") if part.strip())
-    claimed, there = math.prod(shape) * dtype.itemsize, len(data) - header.end()
-    if claimed != there or max(shape, default=0) > len(data):  # a length of 0 makes room for others of any size
-        raise DamagedFileError(f"{what} must hold the {claimed} bytes of its shape {shape}, got {there}")
-    flat = np.frombuffer(data, dtype, offset=header.end())
-    return flat.reshape(shape, order="F" if header[3] == b"True" else "C").copy()
+    with reading(f"{what} must be a .npy of plain numbers"):
+        dtype, shape = np.dtype(header[2].decode()), tuple(int(part) for part in header[4].split(b",") if part.strip())
+        claimed, there = math.prod(shape) * dtype.itemsize, len(data) - header.end()
+        if claimed != there or max(shape, default=0) > len(data):  # a length of 0 makes room for others of any size
+            raise DamagedFileError(f"{what} must hold the {claimed} bytes of its shape {shape}, got {there}")
+        flat = np.frombuffer(data, dtype, offset=header.end())
+        return flat.reshape(shape, order="F" if header[3] == b"True" else "C").copy()

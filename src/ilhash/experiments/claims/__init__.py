@@ -25,4 +25,5 @@ def judge_all(results: Results) -> list[tuple[Claim, Judged]]:
     -------
     list of (Claim, Judged), in the order of the page
     """
-    return [(claim, judge(claim, results)) for claim in CLAIMS]
+    with results.using():
+        return [(claim, judge(claim, results)) for claim in CLAIMS]

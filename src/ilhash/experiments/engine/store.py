@@ -19,7 +19,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -261,10 +261,16 @@ class Results:
                 found = {"sessions": json.loads(data)}
         else:
             found = _SESSIONS.from_bytes(data, file)
-        sessions = Record(found, str(file)).records("sessions")
-        for session in sessions:
-            session.text("begun"), session.text("command"), session.record("environment")
-        return [session.document for session in sessions]
+        return [_session(about) for about in Record(found, str(file)).records("sessions")]
+
+    def using(self) -> AbstractContextManager[None]:
+        """Say that stored cells are not what their tasks compute, where something else turns out on the way.
+
+        Returns
+        -------
+        context manager, for whoever takes numbers and arrays out of cells that a stranger may have made
+        """
+        return reading(f"the cells of {self.path} must hold what their tasks compute")
 
     def _file(self, key: str, suffix: str) -> Path:
         return self.path / "cells" / f"{key}{suffix}"
@@ -281,10 +287,21 @@ def _run(file: Path) -> dict[str, Any]:
     return found if unsealed else _RUN.from_bytes(data, file)
 
 
+def _session(about: Record) -> dict[str, Any]:
+    """Return one session; one that was cut short has neither counted nor timed its cells."""
+    about.text("begun")
+    about.text("command")
+    about.record("environment")
+    if about.document.get("computed", 0) is not None:
+        about.whole("computed", -(2**63))
+        _seconds(about)
+    return about.document
+
+
 def _seconds(about: Record) -> float:
     seconds: Any = about.document.get("seconds")
     if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
-        raise DamagedFileError(f"{about.where} must have 'seconds', a number from 0 on, got {seconds!r}: {_AGAIN}")
+        raise DamagedFileError(f"{about.where} must have 'seconds', a number from 0 on, got {seconds!r}")
     return float(seconds)
 
 
