@@ -72,7 +72,7 @@ def one_split(X, y, n_points: int, seed: int) -> tuple[dict[str, list[float]], i
     }
     for share in SHARES:
         found[f"{share} + {BITS - share}"] = precision_of(mixed(share, encoders.get(BITS - share)), X, y, split)
-    held_out = HoldOut(classes=2, seed=seed)
+    held_out = HoldOut(classes=2, seed=seed, n_report=0)
     pool = Mix(families(seed, BITS, BITS)).fit(train, held_out.labels(labels))
     pruned = prune(pool, train, labels, BITS, k=K, held_out=held_out).model
     found[PRUNED] = precision_of(pruned.transform, X, y, split)

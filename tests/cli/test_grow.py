@@ -40,10 +40,12 @@ def test_grow_saves_what_the_library_grows(files, digits, grown):
         "patience": 6,
         "tolerance": 0.01,
         "curve": growth.curve.tolist(),
+        "report": growth.report.tolist(),
     }
     assert (files / "curve.png").read_bytes().startswith(b"\x89PNG")
     said = (files / "said").read_text()
-    assert f"with {growth.n_bits} bits" in said
+    worth = f"{growth.report[growth.n_bits - 1]:.4f} of points that chose nothing"
+    assert f"with {growth.n_bits} bits: {worth}, {growth.curve[growth.n_bits - 1]:.4f} of those that chose" in said
     assert "█" in said
 
 

@@ -27,6 +27,22 @@ def test_prune_saves_what_the_library_prunes(files, digits, pool, ilhash_command
     assert json.loads((files / "pruned.json").read_text())["chosen"] == wanted.chosen
     assert b"<svg" in (files / "pruned.svg").read_bytes()
     assert "kept 6 of 12 bits" in out
+    assert f"precision@50 of points that chose nothing {wanted.report_seen[-1]:.4f} on seen classes" in out
+    assert f"of those that chose {wanted.seen[-1]:.4f} on seen classes" in out
+    numbers = json.loads((files / "pruned.json").read_text())
+    assert numbers["seen classes, other points"] == wanted.report_seen.tolist()
+
+
+def test_without_a_report(files, digits, tmp_path, ilhash_command):
+    labels = ("--labels", files / "y.npy", "--report", 0)
+    few = ("--n-similar", 10, "--n-train", 300)
+    ilhash_command("fit", files / "X.npy", *labels, "--hold-out", 100, "--bits", 5, *few, "-o", tmp_path / "pool")
+    pruned = ("prune", tmp_path / "pool", files / "X.npy", "--queries", 100, "--bits", 3, "-k", 20)
+    refused = ilhash_command(*pruned, "--labels", files / "y.npy", "-o", tmp_path / "no", code=2).err
+    assert "--report 0" in refused
+    out = ilhash_command(*pruned, *labels, "-o", tmp_path / "pruned").out
+    assert "precision@20 of those that chose " in out
+    assert "chose nothing" not in out
 
 
 def test_a_mix_is_judged_on_unseen_classes_too(files, digits, ilhash_command):

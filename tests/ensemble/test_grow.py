@@ -26,6 +26,12 @@ def test_the_curve_is_precision_at_k_of_every_prefix(digits, growth):
         packed = [ilhash.codes.pack(side[:, :bits]) for side in (base, queries)]
         wanted = precision_at_k(packed[0], y[part.base], packed[1], y[part.queries], RULE["k"])
         assert growth.curve[bits - 1] == pytest.approx(wanted, abs=1e-9)
+    (report,) = HoldOut().report_sets(y)
+    assert len(growth.report) == len(growth.curve)
+    for bits in (1, 7, len(growth.report)):
+        packed = [growth.pool[:bits].transform(X[rows]) for rows in (report.base, report.queries)]
+        wanted = precision_at_k(packed[0], y[report.base], packed[1], y[report.queries], RULE["k"])
+        assert growth.report[bits - 1] == pytest.approx(wanted, abs=1e-9)
 
 
 def test_the_rule_was_followed(growth):
@@ -115,7 +121,7 @@ def test_the_rule_needs_no_more_than_it_saw(curve, patience, tolerance):
     [
         ({"max_bits": 0}, "max_bits must be a whole number of at least 1, got 0"),
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
-        ({"k": 5000}, "k must be a whole number between 1 and the 1438 base points, got 5000"),
+        ({"k": 5000}, "k must be a whole number between 1 and the 1259 base points, got 5000"),
         ({"patience": 0}, "patience must be a whole number of at least 1, got 0"),
         ({"tolerance": -0.1}, "tolerance must be a precision between 0 and 1, got -0.1"),
         ({"tolerance": "little"}, "tolerance must be a precision between 0 and 1, got 'little'"),

@@ -35,10 +35,26 @@ def test_no_bit_of_any_family_sees_what_is_held_out(digits, drawn):
     seen, unseen = held_out.validation_sets(y)
     trained_on = np.unique(np.concatenate(drawn))
     assert len(drawn) >= 9 + 3
-    assert not np.isin(seen.queries, trained_on).any()
+    report, report_unseen = held_out.report_sets(y)
+    assert not np.isin([*seen.queries, *report.queries], trained_on).any()
     assert not np.isin(y[trained_on], [3, 7]).any()
-    assert len(trained_on) == len(y) - 200 - np.isin(y, [3, 7]).sum()  # all others are used
-    assert np.isin(y[unseen.queries], [3, 7]).all()
+    # All others are used.
+    assert len(trained_on) == len(y) - 200 - len(report.queries) - np.isin(y, [3, 7]).sum()
+    assert np.isin(y[[*unseen.queries, *report_unseen.queries]], [3, 7]).all()
+
+
+def test_points_that_report_are_neither_searched_nor_choose(digits):
+    y = digits[1]
+    held_out = HoldOut(100, n_base=300, classes=2, seed=1, n_report=40)
+    for part, report in zip(held_out.validation_sets(y), held_out.report_sets(y), strict=True):
+        assert len(report.queries) == 40
+        assert not np.isin(report.queries, [*part.queries, *part.base]).any()
+        assert np.array_equal(report.base, part.base)
+        assert np.array_equal(report.relevant, y[report.queries][:, None] == y[report.base])
+    without = HoldOut(100, n_base=300, classes=2, seed=1, n_report=0)
+    assert without.report_sets(y) == []
+    for part, same in zip(held_out.validation_sets(y), without.validation_sets(y), strict=True):
+        assert np.array_equal(part.queries, same.queries)
 
 
 def test_validation_sets_are_what_they_say(digits):
@@ -65,6 +81,8 @@ def test_the_seed_alone_decides(digits):
 def test_the_default_number_of_queries():
     assert len(HoldOut().validation_sets(np.arange(4000) % 3)[0].queries) == 500
     assert len(HoldOut().validation_sets(np.arange(1000) % 3)[0].queries) == 200
+    assert len(HoldOut().report_sets(np.arange(8000) % 3)[0].queries) == 500
+    assert len(HoldOut().report_sets(np.arange(1000) % 3)[0].queries) == 100
 
 
 def test_unlabelled_points_are_neither_queries_nor_base():
@@ -75,7 +93,7 @@ def test_unlabelled_points_are_neither_queries_nor_base():
     names = np.array(["a", "b", "c", "unknown"])[np.arange(400) % 4]
     left = HoldOut(20).labels(names, "unknown")
     assert list(left.names) == ["a", "b", "c"]
-    assert (left.codes < 0).sum() == 120
+    assert (left.codes < 0).sum() == 100 + 20 + 30  # unknown, that choose, that report
 
 
 def test_several_labels_per_point(digits):
@@ -88,7 +106,7 @@ def test_several_labels_per_point(digits):
     (part,), (single,) = held_out.validation_sets(indicator), held_out.validation_sets(y)
     assert np.array_equal(part.queries, single.queries)
     assert np.array_equal(part.relevant, single.relevant)
-    assert not labels.indicator[part.queries].nnz
+    assert not labels.indicator[[*part.queries, *held_out.report_sets(indicator)[0].queries]].nnz
     assert ILH(n_bits=2, n_similar=10).fit(X, labels).n_bits == 2
 
 
@@ -96,6 +114,8 @@ def test_several_labels_per_point(digits):
     ("make", "message"),
     [
         (lambda: HoldOut(0), "n_queries must be a whole number of at least 1, got 0"),
+        (lambda: HoldOut(n_report=-1), "n_report must be a whole number of at least 0, got -1"),
+        (lambda: HoldOut(50, n_report=10).labels([0, 1, 2] * 20), "60 labelled beside the 10 that report, got 50"),
         (lambda: HoldOut(n_base=0), "n_base must be a whole number"),
         (lambda: HoldOut(seed=-1), "seed must be a whole number of at least 0, got -1"),
         (lambda: HoldOut(classes=-2), "classes must be a whole number of at least 0, got -2"),

@@ -46,6 +46,10 @@ def test_it_is_greedy_selection(digits, pool):
         wanted = scores(pool, *digits, part, 30, pruning.chosen[:bits])
         assert pruning.curve[bits - 1] == pytest.approx(wanted, abs=1e-12)
     assert pruning.unseen is None
+    assert pruning.report_unseen is None
+    (report,) = HELD.report_sets(digits[1])
+    wanted = [scores(pool, *digits, report, 30, pruning.chosen[:bits]) for bits in range(1, 6)]
+    np.testing.assert_allclose(pruning.report_seen, wanted, atol=1e-12)
     assert np.array_equal(pruning.curve, pruning.seen)
 
 
@@ -94,6 +98,36 @@ def test_seen_and_unseen_classes_are_weighed(digits, mixed, weight):
     assert isinstance(pruning.model, Mix)
     wanted = pool.decision_function(digits[0])[:, pruning.chosen]
     assert np.array_equal(pruning.model.decision_function(digits[0]) > 0, wanted > 0)
+
+
+def test_both_kinds_of_classes_are_reported_on(digits, mixed):
+    pool, held_out = mixed
+    pruning = prune(pool, *digits, 4, k=10, held_out=held_out)
+    for course, part in zip((pruning.report_seen, pruning.report_unseen), held_out.report_sets(digits[1]), strict=True):
+        assert course[-1] == pytest.approx(scores(pool, *digits, part, 10, pruning.chosen), abs=1e-12)
+
+
+def test_what_chance_chose_is_worth_nothing_on_other_points():
+    """Labels that say nothing: the score of the choice is above chance, that of the report is not."""
+    rng = np.random.default_rng(0)
+    chosen, reported = [], []
+    for seed in range(8):
+        X, y = rng.normal(size=(600, 20)), rng.integers(0, 2, 600)
+        held_out = HoldOut(60, seed=seed, n_report=200)
+        pruning = prune(LSH(n_bits=64, random_state=seed).fit(X), X, y, 8, k=20, held_out=held_out)
+        chosen.append(pruning.curve[-1])
+        reported.append(pruning.report_seen[-1])
+    assert np.mean(chosen) > 0.52
+    assert abs(np.mean(reported) - 0.5) < 0.01
+
+
+def test_a_pool_of_earlier_versions_may_choose_without_a_report(digits):
+    before = HoldOut(100, n_base=400, n_report=0)
+    pool = ILH(**SMALL, n_bits=6).fit(digits[0], before.labels(digits[1]))
+    with pytest.raises(ValueError, match=r"only those that choose were held out, .* n_report=0 \(--report 0\)"):
+        prune(pool, *digits, 3, k=30, held_out=HELD)
+    pruning = prune(pool, *digits, 3, k=30, held_out=before)
+    assert pruning.report_seen is pruning.report_unseen is None
 
 
 def test_the_weight_turns_the_choice(digits, mixed):

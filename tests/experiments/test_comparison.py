@@ -8,9 +8,10 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from ilhash import ILH, methods
+from ilhash import ILH, Mix, methods
 from ilhash.evaluation import Protocol
-from ilhash.experiments.comparison import TABLES, Entry, Settings, compare, euclidean_precision
+from ilhash.experiments import comparison
+from ilhash.experiments.comparison import TABLES, Entry, Row, Settings, compare, euclidean_precision
 
 QUICK = ("ITQ", "LSH", "KSHcut-ILHt", "SDH", "class, 1-hot")
 
@@ -58,6 +59,68 @@ def test_the_best_comes_first_and_supervised_above_random_projections(found):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_mixes_share_the_bits_and_are_what_they_are_by_hand(digits):
+    X, y = digits
+    only = ["ILHt + ITQ", "ILHt + CCAITQ"]
+    found = compare("digits", X, y, Settings(bits=(9,), n_train=300, n_queries=200), tables=["linear"], only=only)
+    rows = {row.name: row for row in found.rows}
+    assert set(rows) == {"ILHt", *only}
+    protocol = Protocol(n_queries=200, k=found.settings.k)
+    split = protocol.split(X)
+    mix = Mix([ILH(5, n_train=300), methods.ITQ(4, n_train=300)])
+    with pytest.warns(UserWarning, match="neighbours"):
+        mix.fit(X[split.train], y[split.train])
+    codes = mix.transform(X)
+    truth = y[split.base], y[split.queries]
+    wanted = protocol.evaluate(codes[split.base], truth[0], codes[split.queries], truth[1], n_bits=9)
+    assert rows["ILHt + ITQ"].precision == pytest.approx(wanted.precision[found.settings.k], abs=1e-12)
+    assert rows["ILHt + ITQ"].supervised
+    assert rows["ILHt + ITQ"].n_all == 1597  # ITQ's part is then trained on all points, ILH's on N per bit
+    assert rows["ILHt + ITQ"].precision_all != rows["ILHt + ITQ"].precision
+    few = compare("digits", X, y, Settings(bits=(1,), n_train=100), tables=["linear"], only=only[:1])
+    assert "n_bits must be at least 2 for a mix" in few.rows[-1].note
+
+
+def test_points_of_unknown_label_are_left_out(digits):
+    X, y = digits
+    holes = y.astype(object)
+    holes[::3] = None
+    kept = np.arange(len(y)) % 3 > 0
+    how = {"tables": ["linear"], "only": ["ITQ"]}
+    one, other = (
+        compare("digits", *data, Settings(bits=(8,), n_train=100), **how) for data in ((X, holes), (X[kept], y[kept]))
+    )
+    assert [row.precision for row in one.rows] == [row.precision for row in other.rows]
+    assert one.euclidean == other.euclidean
+
+
+def test_progress_names_what_is_running_and_counts_with_what_it_took(digits, monkeypatch):
+    said, clock = [], [0.0]
+    slow = {"ILHt": 2.0, "ITQ": 30.0, "LSH": 1.0}  # seconds for 64 bits, twice as many for 128
+
+    def row(self, table, name, entry, bits, reference):
+        clock[0] += slow[name] * bits / 64
+        return Row(table, name, True, bits, bits, 100, seconds=1.0), object()
+
+    monkeypatch.setattr(comparison._Bench, "row", row)
+    monkeypatch.setattr(comparison.time, "perf_counter", lambda: clock[0])
+    compare(
+        "digits",
+        *digits,
+        Settings(bits=(64, 128)),
+        tables=["linear"],
+        only=["ITQ", "LSH"],
+        progress=said.append,
+    )
+    names = [f"{name}, {bits} bits" for bits in (64, 128) for name in ("ILHt", "LSH", "ITQ")]
+    assert [now.current for now in said] == [*(f"{name}, linear" for name in names), ""]
+    assert [(now.done, now.total) for now in said] == [(done, 6) for done in range(7)]
+    # Once every method was timed, what is left is what it takes, but for what does not grow with the bits.
+    for now, truth in zip(said[3:], (66, 62, 60, 0), strict=True):
+        assert now.seconds_left == pytest.approx(truth, rel=0.35)
+    assert said[0].seconds_left > 0
+
+
 def test_what_a_method_refuses_is_a_result(digits):
     found = compare("digits", *digits, Settings(bits=(80,), n_train=100), tables=["linear"], only=["TPCA"])
     row = found.rows[-1]
@@ -80,7 +143,7 @@ def test_methods_that_are_one_thing_are_found_out(digits, monkeypatch):
 
 def test_every_method_is_in_a_table():
     listed = {entry.method for table in TABLES.values() for entry in table.values()}
-    assert listed == {"ILH", *methods.available()}
+    assert listed == {"ILH", "Mix", *methods.available()}
 
 
 def test_euclidean_precision_is_that_of_sorted_distances(digits):
@@ -97,7 +160,7 @@ def test_euclidean_precision_is_that_of_sorted_distances(digits):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "FoldHash"], "methods must be among ILHt, ILHi, Sign"),
+        (["--only", "FoldHash"], "methods must be among ILHt, ILHi, ILHt + ITQ"),
         (["--functions", "trees"], "--functions must be linear, kernel or both, got 'trees'"),
         (["--bits", "0"], "bits must be"),
         (["X.npy"], "X.npy must come with labels (--labels), got vectors alone"),
@@ -129,6 +192,7 @@ def test_the_command_prints_tables_and_writes_files(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "digits, 16 bits, linear functions" in run.stdout
     assert "kernel and other functions" in run.stdout
+    assert "of 4 methods, " in run.stderr
     document = json.loads((tmp_path / "c.json").read_text())
     assert [row["name"] for row in document[0]["rows"]] == ["ILHt", "ITQ", "ILHt", "SDH"]
     assert (tmp_path / "c.svg").read_text().startswith("<?xml")

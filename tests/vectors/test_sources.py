@@ -325,7 +325,7 @@ def test_what_is_no_matrix(tmp_path, digits):
 
 def test_bits_are_grown_and_pruned_on_sources(source, digits):
     X, y = digits
-    held_out = HoldOut(100, n_base=400)
+    held_out = HoldOut(100, n_base=400, n_report=20)
     grown, wanted = (grow(ILH(**SMALL), vectors, y, max_bits=6, k=20, held_out=held_out) for vectors in (source, X))
     assert np.array_equal(grown.curve, wanted.curve)
     pruned, wanted = (prune(grown.pool, vectors, y, 3, k=20, held_out=held_out) for vectors in (source, X))

@@ -38,6 +38,12 @@ PrecisionAt = Annotated[int, Option("-k", help="Nearest points that precision lo
 NQueries = Annotated[
     int | None, Option("--queries", help="Points held out to judge by; default 500, or a fifth of few.")
 ]
+NReport = Annotated[
+    int | None,
+    Option(
+        "--report", help="More points held out, which choose nothing, to report on; default 500, or a tenth of few."
+    ),
+]
 NBase = Annotated[int, Option("--base", help="Points that are searched when bits are judged, at most.")]
 BitsCurve = Annotated[Path | None, Option(help="File for a picture of the curve (.png, .pdf, .svg).")]
 BitsNumbers = Annotated[Path | None, Option("--json", help="File for the curve and the choice, .json.")]

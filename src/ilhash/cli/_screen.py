@@ -62,6 +62,45 @@ def progress(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
+class _TimeLeft(ProgressColumn):
+    """The time left, as it was said last, less the time since."""
+
+    def render(self, task: Any) -> Text:
+        left, said = task.fields["left"], task.fields["said"]
+        return Text("" if left is None else f"{duration(max(0.0, left - (time.monotonic() - said)))} left")
+
+
+@contextmanager
+def progress_of_work(unit: str) -> Iterator[Callable[[Any], None]]:
+    """Show a bar of pieces that take different times, with what is said of them: done, total, seconds_left, current.
+
+    On a pipe a line now and then. Yields the function that is called with these.
+    """
+    counted = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _TimeLeft(), "{task.description}")
+    with bar(unit, *counted) as shown:
+        task = shown.add_task("", total=None, left=None, said=0.0)
+        tenths = 0
+
+        def moved(now: Any) -> None:
+            nonlocal tenths
+            about = {"left": now.seconds_left, "said": time.monotonic()}
+            shown.update(task, completed=now.done, total=now.total, description=now.current, **about)
+            tenth = 10 * now.done // max(1, now.total)
+            if not errors.is_terminal and tenth > tenths:
+                tenths = tenth
+                complain(f"{now.done} of {now.total} {unit}, {duration(now.seconds_left)} left", markup=False)
+
+        yield moved
+
+
+def duration(seconds: float) -> str:
+    """Return seconds, minutes or hours as text."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+
+
 def terminal_curve(curve: Sequence[float] | np.ndarray[Any, Any], n_bits: int, height: int = 8) -> Text:
     """Draw a curve over 1 .. n_bits with characters, a column for each bit or for some of them."""
     values = np.asarray(curve)

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from ilhash import plots
 from ilhash.cli._files import NumbersAndPicture, read_labels, read_vectors, refuse_labels_among_features
 from ilhash.cli._options import ForceFiles, Numbers
-from ilhash.cli._screen import plain, progress, tell
+from ilhash.cli._screen import plain, progress_of_work, tell
 
 if TYPE_CHECKING:  # every command would wait for what it imports
     from ilhash.experiments import Comparison
@@ -62,7 +62,8 @@ def compare(
     tables = tuple(TABLES) if functions == "both" else (functions,)
     found = []
     for source, X, y in [_labelled(source, labels) for source in sources or ["digits"]]:
-        with progress(f"comparing on {source}", "methods") as move:
+        tell(f"comparing on {source}")
+        with progress_of_work("methods") as move:
             found.append(run(source, X, y, settings, tables=tables, only=methods, progress=move))
         _print(found[-1])
     written.write([one.to_dict() for one in found], lambda: plots.comparison(found, tables))

@@ -57,13 +57,16 @@ def fit(
     settings: option.Settings = None,
     hold_out: Annotated[int, Option(help="Points that no bit is trained on, for `ilhash prune` to judge by.")] = 0,
     hold_out_classes: Annotated[int, Option(help="Classes that no bit is trained on, drawn at random.")] = 0,
+    n_report: option.NReport = None,
     force: option.Force = False,
 ) -> None:
     """Train a model on vectors and labels, pairs or a graph (without any: Euclidean neighbours)."""
     from ilhash.parallel import connect
 
     model = make_model(method, option.given(locals()))
-    held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes) if hold_out or hold_out_classes else None
+    held_out = None
+    if hold_out or hold_out_classes:
+        held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes, n_report=n_report)
     check_new_directory("--output", output, force=force)
     refuse_labels_among_features(vectors, labels)
     supervision = _supervision(labels, pairs, affinity)

@@ -24,6 +24,7 @@ def grow(
     tolerance: Annotated[float, Option(help="What counts as a gain of precision.")] = 0.002,
     n_queries: option.NQueries = None,
     n_base: option.NBase = 20_000,
+    n_report: option.NReport = None,
     hold_out_seed: option.HoldOutSeed = 0,
     step: Annotated[int | None, Option(help="Bits trained at a time; default as many as workers.")] = None,
     model: Annotated[Path | None, Option(help="Grow this model further; it was grown with the same data.")] = None,
@@ -62,7 +63,7 @@ def grow(
             k=k,
             patience=patience,
             tolerance=tolerance,
-            held_out=ilhash.HoldOut(n_queries, n_base, seed=hold_out_seed),
+            held_out=ilhash.HoldOut(n_queries, n_base, seed=hold_out_seed, n_report=n_report),
             step=step,
             progress=lambda curve: live.update(terminal_curve(curve, max_bits)),
         )
@@ -72,14 +73,17 @@ def grow(
     note = f"precision@{k} of held-out points"
     title = f"{note}: {growth.n_bits} bits"
     rule = {name: getattr(growth, name) for name in ("n_bits", "stopped", "k", "patience", "tolerance")}
-    written.write(
-        rule | {"curve": growth.curve.tolist()}, lambda: plots.bits_curve({note: growth.curve}, growth.n_bits, title)
-    )
+    curves = {"points that chose": growth.curve}
+    if growth.report is not None:
+        curves["points that chose nothing"] = growth.report
+    numbers = {"curve": growth.curve.tolist(), "report": None if growth.report is None else growth.report.tolist()}
+    written.write(rule | numbers, lambda: plots.bits_curve(curves, growth.n_bits, title))
     plain.print(terminal_curve(growth.curve, len(growth.curve)))
     why = "more bits stopped helping" if growth.stopped else f"the limit of {max_bits} was reached"
+    worth = "" if growth.report is None else f"{growth.report[growth.n_bits - 1]:.4f} of points that chose nothing, "
     tell(
-        f"{note}: {growth.curve[growth.n_bits - 1]:.4f} with {growth.n_bits} bits, {growth.curve.max():.4f} at most in "
-        f"{len(growth.curve)} ({why}), {took}; model in {output}"
+        f"precision@{k} with {growth.n_bits} bits: {worth}{growth.curve[growth.n_bits - 1]:.4f} of those that chose, "
+        f"{growth.curve.max():.4f} at most in {len(growth.curve)} ({why}), {took}; model in {output}"
     )
 
 

@@ -21,6 +21,7 @@ def prune(
     k: option.PrecisionAt = 100,
     n_queries: option.NQueries = None,
     n_base: option.NBase = 20_000,
+    n_report: option.NReport = None,
     hold_out_classes: Annotated[
         int, Option(help="Classes that the pool was trained without (`ilhash fit --hold-out-classes`).")
     ] = 0,
@@ -40,19 +41,26 @@ def prune(
     written = NumbersAndPicture(json_path, plot, force=force)
     pool = ilhash.load(model)
     X, y = read_labelled(vectors, labels)
-    held_out = ilhash.HoldOut(n_queries, n_base, hold_out_classes, hold_out_seed)
+    held_out = ilhash.HoldOut(n_queries, n_base, hold_out_classes, hold_out_seed, n_report)
     with Timer() as took, progress("choosing", "bits") as move:
         pruning = ilhash.prune(
             pool, X, y, bits, k=k, held_out=held_out, unseen_weight=unseen_weight, n_threads=n_threads, progress=move
         )
     pruning.model.save(output)
-    curves = {"seen classes": pruning.seen} | ({} if pruning.unseen is None else {"unseen classes": pruning.unseen})
+    chosen = {"seen classes": pruning.seen, "unseen classes": pruning.unseen}
+    reports = {"seen classes": pruning.report_seen, "unseen classes": pruning.report_unseen}
+    curves = {f"{name}, choosing points": curve for name, curve in chosen.items() if curve is not None}
+    curves |= {f"{name}, other points": curve for name, curve in reports.items() if curve is not None}
     note = f"precision@{k} of held-out points"
     numbers = {"chosen": pruning.chosen, "k": k} | {name: curve.tolist() for name, curve in curves.items()}
     written.write(numbers, lambda: plots.bits_curve(curves, bits, f"{note}, bits as they were chosen"))
     plain.print(terminal_curve(pruning.curve, len(pruning.curve)))
-    reached = ", ".join(f"{curve[-1]:.4f} on {name}" for name, curve in curves.items())
+    reached = "; ".join(
+        f"{how} {', '.join(f'{curve[-1]:.4f} on {name}' for name, curve in of.items() if curve is not None)}"
+        for how, of in (("of points that chose nothing", reports), ("of those that chose", chosen))
+        if of["seen classes"] is not None
+    )
     families = getattr(pruning.model, "families_", ())
     kinds = ", ".join(f"{len(family.functions_)} of {type(family).__name__}" for family in families)
     kept = f"{bits} of {len(pool.functions_)} bits" + (f" ({kinds})" if kinds else "")
-    tell(f"kept {kept}: {note} {reached}; {took}; model in {output}")
+    tell(f"kept {kept}: precision@{k} {reached}; {took}; model in {output}")

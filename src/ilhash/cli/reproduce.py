@@ -2,17 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TimeElapsedColumn
 from typer import Argument, Option
 
 from ilhash.cli._app import kept
-from ilhash.cli._screen import bar, complain, errors, say, tell
+from ilhash.cli._screen import complain, progress_of_work, say, tell
 
 
 def reproduce(
@@ -42,7 +39,7 @@ def reproduce(
         return
     require_report()  # before hours of computing, not after
     command = " ".join(["ilhash", *sys.argv[1:]])
-    with kept(output, "finished cells"), _progress() as moved:
+    with kept(output, "finished cells"), progress_of_work("cells") as moved:
         results, summary = run(
             names, scale=scale, folder=output, n_jobs=n_jobs, minutes=time_limit, command=command, progress=moved
         )
@@ -76,28 +73,3 @@ def _draw(results: Any, figures: Path | None) -> None:
     tell(f"wrote {write_report(results)}")
     if figures is not None:
         tell(f"wrote {len(write_figures(results, figures))} figures to {figures}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Any], None]]:
-    """Show a bar with the time left for the whole run; on a pipe a line now and then."""
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "{task.fields[left]}", "{task.description}")
-    with bar("cells", *columns) as shown:
-        task = shown.add_task("", total=None, left="")
-        said = 0  # tenths of the run
-
-        def moved(now: Any) -> None:
-            nonlocal said
-            left = f"{_duration(now.seconds_left)} left"
-            shown.update(task, completed=now.done, total=now.total, description=now.current, left=left)
-            tenth = 10 * now.done // max(1, now.total)
-            if not errors.is_terminal and tenth > said:
-                said = tenth
-                complain(f"{now.done} of {now.total} cells, {left}")
-
-        yield moved
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{max(1, minutes)} min"

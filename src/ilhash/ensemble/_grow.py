@@ -40,11 +40,13 @@ class Growth:
     model : ILH, the ILH of the chosen number of bits, trained without the points held out
     n_bits : int, how many these are
     curve : float64 array
-        Tie-aware precision@k of the first 1, 2, ... bits on the points held out, up to where it ended.
+        Tie-aware precision@k of the first 1, 2, ... bits on the points that chose their number, up to where it ended.
     stopped : bool, whether more bits had stopped helping; False: ``max_bits`` came first
     pool : ILH, the ILH of all bits of the curve, for :func:`ilhash.prune`
     labels : Labels or LabelSets, what the bits were trained with; ``model.add_bits(n, X, labels)`` goes on
     k, patience, tolerance : int, int and float, of the rule
+    report : float64 array, optional
+        The curve on points that chose nothing, what the bits are worth; None where no point was held out for it.
     """
 
     model: ILH
@@ -56,6 +58,7 @@ class Growth:
     k: int
     patience: int
     tolerance: float
+    report: NDArray[np.float64] | None = None
 
 
 def stopping_point(curve: Curve, patience: int, tolerance: float) -> tuple[int, int | None]:
@@ -143,7 +146,20 @@ def grow(
             pool.add_bits(min(step, max_bits - len(pool.functions_)), X, labels)
     end = clear or max_bits
     values = np.array(curve[:end])
-    return Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule)
+    report = _report(pool, end, as_matrix(X), held_out.report_sets(known), k, workers)
+    return Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule, report)
+
+
+def _report(
+    pool: ILH, n_bits: int, X: NDArray[Any], sets: list[ValidationSet], k: int, workers: int
+) -> NDArray[np.float64] | None:
+    """Return the curve of the first bits on points that chose nothing."""
+    if not sets:
+        return None
+    curve: list[float] = []
+    precision = PrecisionBitByBit(sets[0].relevant, k, n_threads=workers)
+    _Judge(pool, X, sets[0], workers).extend(curve, pool.functions_[:n_bits], precision, final=True)
+    return np.array(curve)
 
 
 @contextmanager

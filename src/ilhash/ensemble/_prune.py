@@ -31,10 +31,12 @@ class Pruning:
         Of the chosen bits, in the order in which they were chosen: ``model[:16]`` is what 16 bits would have given.
     chosen : list of int, numbers of these bits in the pool
     curve : float64 array (n_bits,)
-        The score of the first 1, 2, ... chosen bits on the points held out.
+        The score of the first 1, 2, ... chosen bits on the points that chose them: higher than it will be on others.
     seen, unseen : float64 array (n_bits,)
         Precision@k among seen and held-out classes, which make the score; ``unseen`` is None where no class was held
         out.
+    report_seen, report_unseen : float64 array (n_bits,)
+        The same on points that chose nothing, what the choice is worth; None where no point was held out for it.
     """
 
     model: Any
@@ -42,6 +44,8 @@ class Pruning:
     curve: Curve
     seen: Curve
     unseen: Curve | None
+    report_seen: Curve | None = None
+    report_unseen: Curve | None = None
 
 
 def prune(
@@ -87,7 +91,9 @@ def prune(
     (8, True)
     """
     held_out = HoldOut() if held_out is None else held_out
-    trials = _trials(model, X, y, n_bits, k, held_out, unseen_weight, n_threads)
+    X = X if hasattr(X, "columns") else as_matrix(X)
+    y = _checked(model, X, y, n_bits, held_out, unseen_weight)
+    trials = _trials(model, X, held_out.validation_sets(y), k, unseen_weight, n_threads)
     available = np.ones(len(model.functions_), np.bool_)
     chosen: list[int] = []
     values = np.empty((n_bits, len(trials)))
@@ -103,8 +109,11 @@ def prune(
             progress(step + 1, n_bits)
     curve = values @ np.array([trial.weight for trial in trials])
     unseen = values[:, 1] if len(trials) > 1 else None
+    reports = [
+        trial.course(chosen) for trial in _trials(model, X, held_out.report_sets(y), k, unseen_weight, n_threads)
+    ]
     # Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do.
-    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen)
+    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen, *reports)
 
 
 class _Trial:
@@ -124,10 +133,17 @@ class _Trial:
     def add(self, bit: int) -> None:
         self.precision.add(self.base[:, bit], self.queries[:, bit])
 
+    def course(self, chosen: list[int]) -> Curve:
+        """Return precision with the first 1, 2, ... of some bits."""
+        values = []
+        for bit in chosen:
+            self.add(bit)
+            values.append(self.precision.value)
+        return np.array(values)
 
-def _trials(
-    model: Any, X: Any, y: Any, n_bits: int, k: int, held_out: HoldOut, unseen_weight: float, n_threads: int
-) -> list[_Trial]:
+
+def _checked(model: Any, X: Any, y: Any, n_bits: int, held_out: HoldOut, unseen_weight: float) -> Any:
+    """Return the labels, once everything has been looked at."""
     if not isinstance(model, Hasher):
         raise TypeError(f"model must be a trained model of ilhash, got {type(model).__name__}")
     check_is_fitted(model)
@@ -135,13 +151,17 @@ def _trials(
     if check_count("n_bits", n_bits) > available:
         raise ValueError(f"n_bits must be at most the {available} bits of the pool, got {n_bits}")
     check_fraction("unseen_weight", unseen_weight, "a number")
-    X = X if hasattr(X, "columns") else as_matrix(X)
     y = read_labels(y, len(X), getattr(model, "unlabeled", -1))
     ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
     for ensemble in ensembles:
         refuse_training_points(ensemble, as_matrix(X), y, held_out)
-    validations = held_out.validation_sets(y)
-    weights = [1.0] if len(validations) == 1 else [1.0 - unseen_weight, unseen_weight]
+    return y
+
+
+def _trials(
+    model: Any, X: Any, validations: list[ValidationSet], k: int, unseen_weight: float, n_threads: int
+) -> list[_Trial]:
+    weights = [1.0 - unseen_weight, unseen_weight] if len(validations) == 2 else [1.0] * len(validations)
     return [
         _Trial(model, X, validation, k, weight, n_threads)
         for validation, weight in zip(validations, weights, strict=True)

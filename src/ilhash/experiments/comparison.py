@@ -12,35 +12,61 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash import methods
 from ilhash._checks import check_count
+from ilhash._labels import labels_array, missing_labels, plain_labels
 from ilhash.evaluation import Protocol, Split
+from ilhash.experiments.engine.run import Progress
+from ilhash.experiments.time_left import TimeLeft, expected_seconds
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.vectors import nearest_rows
 
 REFERENCE = "ILHt"
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
 class Entry:
     """A row that a table is to have."""
 
-    method: str  # "ILH" or a name of ilhash.methods
+    method: str  # "ILH", a name of ilhash.methods, or "Mix"
     parameters: dict[str, Any] = field(default_factory=dict)  # what differs from the method's defaults
     # Also trained on as many points as ILHt sees in all its bits? Not where it would take many minutes (a coupled
     # graph, all pairs, an SVM per bit), nor twice for the same classifier.
     on_all: bool = True
     one_per_class: bool = False  # whether it has as many bits as there are classes, whatever the others have
+    families: tuple[str, ...] = ()  # of a mix, which share the bits; ILH has one more where they are odd
 
-    def make(self, n_bits: int, n_train: int, seed: int, reference: Any) -> Any:
-        """Return the estimator; ``reference`` is the fitted ILHt, which KSHcut-ILHt begins with."""
-        from ilhash import ILH, methods
+    def make(self, n_bits: int, n_train: int, n_per_bit: int, seed: int, reference: Any) -> Any:
+        """Return the estimator; ``reference`` is the fitted ILHt, which KSHcut-ILHt begins with.
 
+        ILH is trained on ``n_per_bit`` points for each bit, other methods on ``n_train`` for all.
+        """
+        from ilhash import ILH, Mix
+
+        if self.families:
+            shares = self._shares(n_bits)
+            return Mix([Entry(kind).make(shares[kind], n_train, n_per_bit, seed, None) for kind in self.families])
         kind = ILH if self.method == "ILH" else methods.get(self.method)
+        n_train = n_per_bit if kind is ILH else n_train
         chosen = {name: reference if value == REFERENCE else value for name, value in self.parameters.items()}
         return kind(n_bits=n_bits, n_train=n_train, random_state=seed, **chosen)
+
+    def _shares(self, n_bits: int) -> dict[str, int]:
+        if n_bits < len(self.families):
+            raise UndefinedError(f"n_bits must be at least {len(self.families)} for a mix, got {n_bits}")
+        return {
+            kind: n_bits * (place + 1) // len(self.families) - n_bits * place // len(self.families)
+            for place, kind in enumerate(reversed(self.families))
+        }
+
+    def expected_seconds(self, n_bits: int, n_train: int, n_per_bit: int) -> float:
+        """Return about what training takes."""
+        if self.families:
+            half = n_bits // len(self.families)
+            return sum(Entry(kind).expected_seconds(half, n_train, n_per_bit) for kind in self.families)
+        own = n_per_bit if self.method == "ILH" else n_train
+        return expected_seconds(self.method, self.parameters, n_bits, own)
 
 
 _KERNEL = {"hash_function": "kernel"}
@@ -49,6 +75,8 @@ TABLES: dict[str, dict[str, Entry]] = {
     "linear": {
         REFERENCE: Entry("ILH"),
         "ILHi": Entry("ILH", {"diversity": "i"}, on_all=False),
+        "ILHt + ITQ": Entry("Mix", families=("ILH", "ITQ")),
+        "ILHt + CCAITQ": Entry("Mix", families=("ILH", "CCAITQ")),
         "Sign": Entry("Sign"),
         "LSH": Entry("LSH"),
         "TPCA": Entry("TPCA"),
@@ -215,19 +243,21 @@ def compare(
     *,
     tables: Sequence[str] = tuple(TABLES),
     only: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
     """Train every method on the same points, one thread each, and measure all under one protocol.
 
     Parameters
     ----------
     data : str, name of the data, for titles
-    X, y : arrays (n, D) and (n,), vectors and one label each
+    X, y : arrays (n, D) and (n,), vectors and one label each; points whose label is None or NaN are left out
     settings : Settings, optional, what is fixed; default N = 5,000, 32 and 64 bits, precision@500
     tables : sequence of {"linear", "kernel"}, default both
     only : sequence of str, optional
         Names of the rows wanted; ILHt, which times are measured against, is always there.
-    progress : callable, optional, called with (fits done, fits in all)
+    progress : callable, optional
+        Called with a Progress before each method and at the end: ``current`` is the method that is running, and
+        ``seconds_left`` counts with how long the methods so far took, the same ones with fewer bits first of all.
 
     Returns
     -------
@@ -235,6 +265,8 @@ def compare(
         A row for every method and number of bits; without numbers where the method is not defined on these data
         (:class:`ilhash.methods.UndefinedError`). Every other error is raised.
     """
+    judged = ~missing_labels(labels_array(y))
+    X, y = X[judged], plain_labels(labels_array(y)[judged], "y")
     settings = (settings or Settings()).for_data(y)
     protocol = Protocol(n_queries=settings.n_queries, k=settings.k, seed=settings.seed)
     bench = _Bench(X, y, protocol, protocol.split(X), settings)
@@ -243,18 +275,34 @@ def compare(
     if unknown:
         known = list(dict.fromkeys(name for table in TABLES.values() for name in table))
         raise ValueError(f"methods must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
-    total, rows = sum(len(entries) for *_, entries in wanted), []
-    for table, bits, entries in wanted:
-        reference = None
-        for name, entry in entries.items():
-            row, model = bench.row(table, name, entry, bits, reference)
-            reference = reference or (model, row.seconds)
-            rows.append(row)
-            if progress is not None:
-                progress(len(rows), total)
+    rows = _rows(bench, wanted, progress or (lambda now: None))
     base, queries = bench.split.base, bench.split.queries
     euclidean = euclidean_precision(X[base], y[base], X[queries], y[queries], settings.k)
     return Comparison(data, len(base), X.shape[1], settings, protocol.hash, rows, bench.same_codes(), euclidean)
+
+
+def _rows(
+    bench: _Bench, wanted: Sequence[tuple[str, int, dict[str, Entry]]], progress: Callable[[Progress], None]
+) -> list[Row]:
+    left = TimeLeft(
+        {
+            ((table, name), bits): bench.expected_seconds(entry, bits)
+            for table, bits, entries in wanted
+            for name, entry in entries.items()
+        }
+    )
+    rows: list[Row] = []
+    for table, bits, entries in wanted:
+        reference = None
+        for name, entry in entries.items():
+            progress(Progress(len(rows), len(left.expected), left.seconds, f"{name}, {bits} bits, {table}"))
+            begin = time.perf_counter()
+            row, model = bench.row(table, name, entry, bits, reference)
+            left.finished(((table, name), bits), time.perf_counter() - begin)
+            reference = reference or (model, row.seconds)
+            rows.append(row)
+    progress(Progress(len(rows), len(rows), 0.0, ""))
+    return rows
 
 
 def _chosen(table: str, only: Sequence[str] | None) -> dict[str, Entry]:
@@ -278,9 +326,10 @@ class _Bench:
         ilht = None if reference is None else reference[0]
         n_train = self.settings.n_train
         own_bits = len(np.unique(self._train_y)) if entry.one_per_class else bits
-        model = entry.make(own_bits, n_train, self.settings.seed, ilht)
-        about = Row(table, name, getattr(model, "supervised", True), bits, own_bits, n_train)
+        supervised = entry.method in ("ILH", "Mix") or methods.get(entry.method).supervised
+        about = Row(table, name, supervised, bits, own_bits, n_train)
         try:
+            model = entry.make(own_bits, n_train, n_train, self.settings.seed, ilht)
             found, codes = self._fit(model)
         except UndefinedError as error:  # such as more bits than dimensions: that is a result too
             return replace(about, note=str(error)), None
@@ -290,13 +339,25 @@ class _Bench:
         return self._with_all_points(replace(about, ratio=beside, **found), entry, ilht), model
 
     def _with_all_points(self, row: Row, entry: Entry, ilht: Any) -> Row:
-        n_all = min(row.bits * self.settings.n_train, len(self._train))
+        n_all = self._all_points(row.bits)
         if entry.method == "ILH" and entry.parameters.get("diversity", "t") == "t":
             return replace(row, n_all=n_all, precision_all=row.precision, seconds_all=row.seconds)
         if not self.settings.on_all or not entry.on_all:
             return row
-        found, _ = self._fit(entry.make(row.own_bits, n_all, self.settings.seed, ilht))
+        again = entry.make(row.own_bits, n_all, self.settings.n_train, self.settings.seed, ilht)
+        found, _ = self._fit(again)
         return replace(row, n_all=n_all, precision_all=found["precision"], seconds_all=found["seconds"])
+
+    def _all_points(self, bits: int) -> int:
+        """Points that ILHt sees in all its bits."""
+        return min(bits * self.settings.n_train, len(self._train))
+
+    def expected_seconds(self, entry: Entry, bits: int) -> float:
+        """Return about what a row takes."""
+        n = self.settings.n_train
+        once = entry.expected_seconds(bits, n, n)
+        again = self.settings.on_all and entry.on_all and entry.method != "ILH"
+        return once + (entry.expected_seconds(bits, self._all_points(bits), n) if again else 0.0)
 
     def _fit(self, model: Any) -> tuple[dict[str, Any], NDArray[np.uint8]]:
         """Train a model; return what its row says of that, and its codes of the base."""

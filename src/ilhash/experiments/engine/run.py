@@ -30,7 +30,7 @@ class Progress:
     ----------
     done, total : cells
     seconds_left : if cells go on to take what they took so far
-    current : what has just finished
+    current : what has just finished; of a comparison, what is running
     """
 
     done: int

@@ -196,7 +196,7 @@ def pruned(
     problem: Problem, n_pool: int, settings: Params, at: Sequence[int], seed: int
 ) -> tuple[list[int], dict[str, Measured]]:
     """Return the bits chosen from a pool of ILH, as many as the last of ``at``, and both orders measured there."""
-    held_out = HoldOut(seed=seed)
+    held_out = HoldOut(seed=seed, n_report=0)  # measured on queries of its own
     pool = make_model("ILH", settings, n_pool, seed).fit(problem.X, held_out.labels(problem.y))
     found = prune(pool, problem.X, problem.y, at[-1], k=min(problem.k, 100), held_out=held_out)
     measured = {}
