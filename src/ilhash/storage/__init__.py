@@ -40,7 +40,7 @@ from ilhash.storage._schema import Values, check_arrays
 from ilhash.storage._sealed import Enveloped, Sealed, check_format, parse_json
 
 __all__ = ["DamagedFileError", "StorageError", "UnknownFormatError", "UntrustedFileError", "check_sha256"]
-__all__ += ["sha256_of", "sha256_of_file", "make_folder", "new_folder", "stage", "sync_folder"]
+__all__ += ["make_folder", "new_folder", "sha256_of", "sha256_of_file", "stage", "sync_folder"]
 __all__ += ["TEMPORARY", "temporary_in", "write_file", "write_files"]
 __all__ += ["Record", "StoreLockedError", "WriterLock", "checked_array", "open_file", "read_file", "reading"]
 __all__ += ["SealedArrays", "Values", "check_arrays", "chunks_of_arrays", "npy_header", "write_npy"]
