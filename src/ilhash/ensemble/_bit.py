@@ -62,7 +62,16 @@ class BitReport:
 
     @classmethod
     def from_record(cls, record: Record) -> BitReport:
-        """Return the report that a file holds."""
+        """Return the report that a file holds.
+
+        Parameters
+        ----------
+        record : Record, of the file, of which every value is checked
+
+        Returns
+        -------
+        BitReport
+        """
         counts = {name: record.whole(name) for name in ("bit", "n_points", "n_features", "n_blocks", "sweeps")}
         shortages, seconds = record.record("shortages"), record.record("seconds")
         return cls(
