@@ -213,7 +213,12 @@ class _Watch:
             self.seen.append(f"{event}{arguments}")
         elif event in WRITES or (event == "open" and self._writes(arguments)):
             self.active = False
-            if not os.path.realpath(os.fsdecode(arguments[0])).startswith(self.folder):
+            place = f"/proc/self/fd/{arguments[0]}" if isinstance(arguments[0], int) else os.fsdecode(arguments[0])
+            if event != "open" and not isinstance(arguments[0], int):  # what goes is the link, not what it leads to
+                place = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
+            else:
+                place = os.path.realpath(place)
+            if not place.startswith(self.folder):
                 self.seen.append(f"{event}{arguments}")
             self.active = True
 

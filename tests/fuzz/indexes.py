@@ -358,9 +358,9 @@ class File:
         """Change what an array says without changing what it is."""
         name = self.any(rng)
         array = self.arrays.get(name)
-        if array is None or not array.size:
+        if array is None or not array.size or array.dtype.kind not in "iu":
             return "none"
-        flat = array.reshape(-1)
+        flat, ends = np.array(array).reshape(-1), np.iinfo(array.dtype)
         here, there = rng.randrange(flat.size), rng.randrange(flat.size)
         how = rng.choice(["swap", "same", "near", "end", "reverse", "bits", "sorted"])
         with np.errstate(all="ignore"):
@@ -371,13 +371,13 @@ class File:
             elif how == "near":
                 flat[here] += flat.dtype.type(rng.choice([1, 2, 3, 63, 64, 100]))
             elif how == "end":
-                flat[here] = rng.choice([np.iinfo(flat.dtype).max, np.iinfo(flat.dtype).min, len(array), 0])
+                flat[here] = rng.choice([ends.max, ends.min, min(len(array), ends.max), 0])
             elif how == "reverse":
                 flat[...] = flat[::-1].copy()
             elif how == "sorted":
                 flat.sort()
             else:
-                flat[here] ^= flat.dtype.type(1 << rng.randrange(min(8 * flat.itemsize, 15)))
+                flat.view(np.uint8)[here * flat.itemsize] ^= np.uint8(1 << rng.randrange(8))
         self.arrays[name] = flat.reshape(array.shape)
         return f"{name} {how} {here} {there}"
 
@@ -388,12 +388,12 @@ class File:
 def made_with_pivots(folder):
     """Write an index of crowded codes, whose file has pivots; some items are removed."""
     rng = np.random.default_rng(5)
-    bits = (rng.random((4, 61)) < 0.5)[rng.integers(0, 4, 3000)] ^ (rng.random((3000, 61)) < 0.02)
+    bits = (rng.random((8, 61)) < 0.5)[rng.integers(0, 8, 11_000)] ^ (rng.random((11_000, 61)) < 0.05)
     enough, _segment.PIVOTS_FROM = _segment.PIVOTS_FROM, 256
     try:
         with HammingIndex.open(folder, n_bits=61) as index:
             index.add(ilhash.codes.pack(bits))
-            index.remove([5, 700, 2999])
+            index.remove([5, 700, 10_999])
             if "pivots" not in index._segments[0].arrays:
                 raise RuntimeError("an index of crowded codes must have pivots, got none")
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -567,3 +568,144 @@ def test_saving_does_not_build_again_what_is_one_segment(tmp_path, monkeypatch):
     monkeypatch.setattr(Segment, "build", lambda *_: pytest.fail("built again"))
     index.save(tmp_path / "i")
     assert np.array_equal(HammingIndex.open(tmp_path / "i").search(codes, 5).ids, index.search(codes, 5).ids)
+
+
+# ---------------------------------------------------------------------------------------------- ids
+
+
+def folder_or_memory(path, in_folder, kind="int"):
+    return HammingIndex.open(path / "ids", n_bits=8, ids=kind) if in_folder else HammingIndex(n_bits=8)
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_what_is_returned_is_the_callers_own(tmp_path, in_folder):
+    codes = np.arange(5, dtype=np.uint8)[:, None]
+    with folder_or_memory(tmp_path, in_folder) as index:
+        given = np.arange(5) * 2
+        returned = [index.add(codes, given), given, codes]
+        held = {name: code.tolist() for name, code in index}
+        hits, near = index.search(codes, 3), index.within(codes, 8)
+        returned += [index.ids, index.codes([0, 2]), hits.ids, hits.distances, near.ids, near.distances, near.offsets]
+        returned += [code for _, code in index]
+        for array in returned:
+            array[...] = 99
+        assert {name: code.tolist() for name, code in index} == held
+        assert index.add(codes[:1] * 0).tolist() == [9]
+        assert np.array_equal(index.search(np.zeros((1, 1), np.uint8), 2).ids, [[0, 9]])
+
+
+NULS = ["a", "a\0", "a\0\0", "\0", "", "b\0c", "\0\0"]
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("form", [list, tuple, lambda ids: np.array(ids, object)])
+def test_texts_keep_their_nuls(tmp_path, in_folder, form):
+    codes = np.arange(len(NULS), dtype=np.uint8)[:, None]
+    with folder_or_memory(tmp_path, in_folder, "str") as index:
+        assert index.add(codes, form(NULS)).tolist() == NULS
+        assert index.ids.tolist() == sorted(NULS)
+        assert all(name in index for name in NULS)
+        assert "\0\0\0" not in index
+        assert np.array_equal(index.codes(form(NULS)), codes)
+        assert index.search(codes[1:2], 1, allowed=form(NULS[1:3])).ids.tolist() == [["a\0"]]
+        index.update(codes[::-1], form(NULS))
+        assert index.codes("a\0\0").tolist() == [[len(NULS) - 3]]
+        index.remove(form(NULS[1:]))
+        assert index.ids.tolist() == ["a"]
+
+
+def test_arrays_of_texts_are_taken_as_numpy_gives_them():
+    index = HammingIndex(np.zeros((2, 1), np.uint8), n_bits=8, ids=np.array(["a\0", "b\0c"]))
+    assert index.ids.tolist() == ["a", "b\0c"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "sentence"),
+    [
+        (["a", "\ud800"], "ids must be texts of whole characters, got 1 of 2 with surrogates"),
+        (["a", 1], "ids must be whole numbers or texts"),
+        ([1, 2**64], "ids must fit 64 signed bits, got 1 of 2 others"),
+        ([[1], [2, 3]], "ids must be a sequence of whole numbers or texts"),
+        ([b"a", b"b"], "ids must be whole numbers or texts"),
+    ],
+)
+def test_ids_that_cannot_be(ids, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence) as caught:
+        HammingIndex(np.zeros((2, 1), np.uint8), n_bits=8, ids=ids)
+    assert not isinstance(caught.value, UnicodeError)
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_automatic_ids_end_with_a_sentence(tmp_path, in_folder):
+    code, last = np.zeros((1, 1), np.uint8), 2**63 - 1
+    with folder_or_memory(tmp_path, in_folder) as index:
+        index.add(code, [last - 1])
+        assert index.add(code).tolist() == [last]
+        for _ in range(2):
+            with pytest.raises(
+                ValueError, match="ids must be given where automatic ones would pass 9223372036854775807"
+            ):
+                index.add(code)
+        with pytest.raises(ValueError, match="ids must be given"):
+            index.add_blocks([code, code])
+        index.remove([last])
+        with pytest.raises(ValueError, match="ids must be given"):
+            index.add(code)
+        assert index.ids.tolist() == [last - 1]
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_removed_ids_do_not_come_back_by_themselves(tmp_path, in_folder, compacted):
+    code = np.zeros((3, 1), np.uint8)
+    with folder_or_memory(tmp_path, in_folder) as index:
+        assert index.add(code).tolist() == [0, 1, 2]
+        index.remove([1, 2])
+        if compacted:
+            index.compact()
+        assert index.add(code[:1]).tolist() == [3]
+        index.remove([0, 3])
+        if compacted:
+            index.compact()
+        assert len(index) == 0
+        index.save(tmp_path / "saved")
+        assert index.add_blocks([code[:2], code[:1]]) == 3
+        assert index.ids.tolist() == [4, 5, 6]
+        index.remove([6])
+    if in_folder:
+        with HammingIndex.open(tmp_path / "ids") as again:
+            assert again.add(code[:1]).tolist() == [7]
+    with HammingIndex.open(tmp_path / "saved") as saved:
+        assert saved.add(code[:1]).tolist() == [4]
+
+
+def test_ids_below_zero_leave_automatic_ones_alone():
+    index = HammingIndex(np.zeros((1, 1), np.uint8), n_bits=8, ids=[-5])
+    assert index.add(np.zeros((2, 1), np.uint8)).tolist() == [0, 1]
+
+
+def test_blocks_of_many_segments_number_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(_index, "SEGMENT_ROWS", 3)
+    with HammingIndex.open(tmp_path / "i", n_bits=8) as index:
+        index.add_blocks([np.zeros((2, 1), np.uint8)] * 5)
+        index.remove(np.arange(4, 10))
+        index.compact()
+        index.add_blocks([np.zeros((2, 1), np.uint8)] * 3)
+        assert index.ids.tolist() == [0, 1, 2, 3, *range(10, 16)]
+
+
+def test_few_texts_among_many_are_found_quickly():
+    n = 200_000
+    index = HammingIndex(
+        random_codes(np.random.default_rng(0), n, 64), n_bits=64, ids=[f"item/{i:06d}" for i in range(n)]
+    )
+    some, query = [f"item/{i * 199:06d}" for i in range(1000)], np.zeros((1, 8), np.uint8)
+    index.search(query, 5, allowed=some)
+    times = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        hits = index.search(query, 5, allowed=some)
+        times.append(time.perf_counter() - begin)
+    everything = brute(index.codes(some), some, query[0])
+    assert list(zip(hits.distances[0].tolist(), hits.ids[0].tolist(), strict=True)) == everything[:5]
+    assert min(times) < 0.02  # 300 ms before ids were found by the core; 2 ms now

@@ -1,101 +1,17 @@
-"""An index in a folder whose process is killed, whose files are damaged, or whose disk is full."""
+"""An index in a folder whose files are damaged, whose disk is full, or that somebody else has open."""
 
 from __future__ import annotations
 
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from tests.search.changing_index import content
 
 from ilhash import HammingIndex
 from ilhash.search import DamagedStoreError, StoreLockedError, verify
-
-# What step i does follows from i alone, so that any state can be checked.
-PROGRAM = """
-import sys
-import numpy as np
-from ilhash import HammingIndex
-
-def step(i, held):
-    rng = np.random.default_rng(i)
-    new = {10 * i + j: rng.integers(0, 4, 2).astype(np.uint8) for j in range(int(rng.integers(1, 8)))}
-    dead = [name for name in sorted(held) if rng.random() < 0.2]
-    other = {name: rng.integers(0, 4, 2).astype(np.uint8) for name in sorted(held)[:2] if name not in dead}
-    return new, dead, other
-
-def after(n):
-    held = {}
-    for i in range(n):
-        new, dead, other = step(i, held)
-        if i % 3 == 0: held |= new
-        elif i % 3 == 1: held = {name: code for name, code in held.items() if name not in dead}
-        else: held |= other
-    return held
-
-def tell():
-    index = HammingIndex.open(sys.argv[1], n_bits=16)
-    first = int(sys.argv[2])
-    held = after(first)
-    for i in range(first, 10_000):
-        new, dead, other = step(i, held)
-        if i % 3 == 0: index.add(np.array(list(new.values())), list(new))
-        elif i % 3 == 1: index.remove(dead)
-        elif other: index.update(np.array(list(other.values())), list(other))
-        held = after(i + 1)
-        print(i + 1, flush=True)
-        if i % 7 == 0: index.compact()
-
-if __name__ == "__main__":
-    tell()
-"""
-
-
-def states_of_the_program():
-    space: dict = {"__name__": "program"}
-    exec(PROGRAM, space)
-    return space["after"]
-
-
-def content(index):
-    return {name: code.tolist() for name, code in index}
-
-
-def kill_while_changing(tmp_path, times):
-    after, folder = states_of_the_program(), tmp_path / "index"
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    done = 0
-    for number in range(times):
-        command = [sys.executable, str(program), str(folder), str(done)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            lines = [process.stdout.readline()]  # at least one step, then any moment
-            time.sleep(random.Random(number).random() * 0.05)
-            process.send_signal(signal.SIGKILL)
-            lines += process.stdout.read().splitlines()
-        acknowledged = int([line for line in lines if line.strip()][-1])
-        assert verify(folder).ok
-        with HammingIndex.open(folder, writable=False) as index:
-            held = content(index)
-            possible = [{n: c.tolist() for n, c in after(m).items()} for m in (acknowledged, acknowledged + 1)]
-            assert held in possible
-            done = acknowledged + possible.index(held)
-            some = np.array([[1, 2]], np.uint8)
-            assert len(index.search(some, 5).ids[0]) == min(5, len(held))
-
-
-def test_what_was_acknowledged_survives_a_kill(tmp_path):
-    kill_while_changing(tmp_path, 8)
-
-
-@pytest.mark.slow
-def test_what_was_acknowledged_survives_many_kills(tmp_path):
-    kill_while_changing(tmp_path, 100)
 
 
 def small_index(folder):

@@ -18,6 +18,7 @@ from ilhash.storage import TEMPORARY, DamagedFileError, Enveloped, Record, readi
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
+DEEPEST = 8  # levels of lists and objects in settings
 _SEAL = Enveloped(MANIFEST, "a store", FORMAT, most=32 << 20)  # some 100,000 files
 # Names of our files, and of nothing else: what is in a manifest may be opened and deleted.
 _NAME = "-[0-9]{8,20}-[0-9a-f]{8}"
@@ -71,7 +72,14 @@ def _checked(document: Record, path: Path) -> Manifest:
             raise DamagedFileError(f"the manifest {path} must name each file once, got some again in {key!r}")
     notes = document.record("notes").document if "notes" in document else {}
     settings = document.record("settings").document
+    if not _is_flat([settings, notes], DEEPEST):  # or writing it again would leave the stack
+        raise DamagedFileError(f"the manifest {path} must have settings and notes of {DEEPEST} levels, got deeper ones")
     return Manifest(document.whole("generation"), settings, entries["segments"], entries["removals"], notes)
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not parts or (levels > 0 and all(_is_flat(part, levels - 1) for part in parts))
 
 
 def _entry(described: Record, names: re.Pattern[str]) -> FileEntry:

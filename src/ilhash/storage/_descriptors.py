@@ -1,48 +1,43 @@
-"""Descriptors of open files that no interrupt can lose."""
+"""Descriptors of open files that no interrupt can lose.
+
+Python handles a signal after the return of a call and before its value is kept: a descriptor that ``os.open`` gives
+back could be lost there, and one that was closed could be closed again, when its number is another file's. So what
+opens, hands over and closes here is one call of code in C, which no signal divides, on a list that is there before.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
-
-class Descriptors(list[int]):
-    """Open descriptors, each closed once: by ``close``, by the file that took it over, or with this object.
-
-    Python handles a signal after the return of a call and before its value is kept: a descriptor that ``os.open`` gives
-    back could be lost there, and one that is closed could be closed again, when the number is another file's. So what
-    opens, hands over and closes here is one call of code in C, which no signal divides.
-    """
-
-    def open(self, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
-        """Open a file, which this object now holds."""
-        self.extend(map(os.open, [path], [flags], [mode]))
-        return self[-1]
-
-    def to_file(self) -> IO[bytes]:
-        """Hand the last descriptor over to a file object for reading."""
-        return next(map(open, iter(self.pop, None), ["rb"]))
-
-    def close(self) -> None:
-        """Close what is held; a second time does nothing."""
-        while self:
-            next(map(os.close, iter(self.pop, None)), None)
-
-    def __enter__(self) -> Descriptors:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(OSError):
-            self.close()
+Path = str | os.PathLike[str]
 
 
-def open_descriptor(path: Path, flags: int) -> Descriptors:
-    """Open a file and return its one descriptor, to be used in a ``with`` statement."""
-    opened = Descriptors()
-    opened.open(path, flags)
-    return opened
+def open_into(held: list[int], path: Path, flags: int) -> None:
+    """Open a file and append its descriptor to a list."""
+    held.extend(map(os.open, [path], [flags], [0o666]))
+
+
+def close_all(held: list[int]) -> None:
+    """Close the descriptors of a list and take them from it."""
+    while held:
+        next(map(os.close, iter(held.pop, None)), None)
+
+
+def to_file(held: list[int]) -> IO[bytes]:
+    """Hand the last descriptor of a list over to a file object for reading."""
+    return next(map(open, iter(held.pop, None), ["rb"]))
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[list[int]]:
+    """Give a list of the descriptor of a file, and close at the end what is still in it."""
+    held: list[int] = []
+    try:
+        open_into(held, path, flags)
+        yield held
+    finally:
+        for descriptor in held:  # at once: a function of ours could be interrupted before it begins
+            os.close(descriptor)

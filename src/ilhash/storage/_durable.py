@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ilhash.storage._descriptors import open_descriptor
+from ilhash.storage._descriptors import opened
 
 if sys.platform == "darwin":
     import fcntl
@@ -61,10 +61,10 @@ def temporary_in(folder: Path) -> Path:
 def stage(temporary: Path, chunks: Iterable[Bytes]) -> None:
     """Write and flush a file under its temporary name; of one that fails nothing is left."""
     try:
-        with open_descriptor(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY) as opened:
+        with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY) as (descriptor,):
             for chunk in chunks:
-                _write_all(opened[0], memoryview(chunk))
-            _flush(opened[0])
+                _write_all(descriptor, memoryview(chunk))
+            _flush(descriptor)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -114,8 +114,8 @@ def sync_folder(path: Path) -> None:
 
 
 def _sync(path: Path, flags: int) -> None:
-    with open_descriptor(path, flags) as opened:
-        _flush(opened[0])
+    with opened(path, flags) as (descriptor,):
+        _flush(descriptor)
 
 
 def make_folder(path: Path) -> None:

@@ -11,7 +11,7 @@ import weakref
 from pathlib import Path
 
 from ilhash.storage._damage import DamagedFileError
-from ilhash.storage._descriptors import Descriptors
+from ilhash.storage._descriptors import close_all, open_into
 
 if sys.platform == "win32":
     import msvcrt
@@ -54,7 +54,7 @@ class WriterLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._opened = Descriptors()
+        self._held: list[int] = []  # the descriptor
         if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
             raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
         self._path = path
@@ -65,8 +65,9 @@ class WriterLock:
             raise
 
     def _take(self, path: Path) -> None:
-        descriptor = self._opened.open(path, _FLAGS)
-        _held.add(self)
+        open_into(self._held, path, _FLAGS)
+        (descriptor,) = self._held
+        _locks.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a special one")
         try:
@@ -77,19 +78,20 @@ class WriterLock:
             got = f"a second: {_holder(descriptor)} has it open"
             raise StoreLockedError(f"store {path.parent} must have one writer, got {got}") from None
         with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, b"%d\n" % os.getpid())
+            if _is_ours(descriptor):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, b"%d\n" % os.getpid())
 
     @property
     def held(self) -> bool:
         """Whether this process has the lock."""
-        return bool(self._opened)
+        return bool(self._held)
 
     def release(self) -> None:
         """Give the lock up; a second time does nothing."""
-        if self._opened:
+        if self._held:
             with contextlib.suppress(OSError):  # closing gives it up too, but not while a child has the file open
-                _unlock(self._opened[0])
+                _unlock(self._held[0])
             self.close()
 
     def in_place(self) -> bool:
@@ -117,11 +119,18 @@ class WriterLock:
 
     def close(self) -> None:
         """Close the file, and leave the lock to whom it belongs."""
-        self._opened.close()
+        close_all(self._held)
 
     def __del__(self) -> None:
         with contextlib.suppress(OSError):
             self.release()
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Whether a file holds nothing but a number: what else it holds may be another's, under a second name."""
+    content = os.read(descriptor, 32)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return len(content) < 32 and (not content or content.strip().isdigit())
 
 
 def _holder(descriptor: int) -> str:
@@ -131,12 +140,12 @@ def _holder(descriptor: int) -> str:
     return "this process itself" if int(content) == os.getpid() else f"process {int(content)}"
 
 
-_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+_locks: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 
 
 def _let_go_in_child() -> None:
     # A forked child shares the lock: it must neither write nor keep the store locked when its parent is gone.
-    for lock in list(_held):
+    for lock in list(_locks):
         lock.close()
 
 

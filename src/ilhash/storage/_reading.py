@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ilhash.storage._damage import DamagedFileError, StorageError
-from ilhash.storage._descriptors import Descriptors, open_descriptor
+from ilhash.storage._descriptors import opened, to_file
 
 LARGE = 64 << 20  # bytes; smaller files may have as many holes as they like
 HOLES = 64  # bytes of a large file for each that is really there: what is sparser was made to exhaust somebody
@@ -44,17 +44,13 @@ def open_file(path: Path) -> IO[bytes]:
     """
     if path.is_symlink():
         raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
-    with _opened(path) as opened:
-        about = os.fstat(opened[0])
-        if not stat.S_ISREG(about.st_mode):
-            raise DamagedFileError(f"{path} must be a regular file, got a {_kind(about.st_mode)}")
-        _refuse_holes(path, opened[0], about.st_size)
-        return opened.to_file()
-
-
-def _opened(path: Path) -> Descriptors:
     try:
-        return open_descriptor(path, _OPEN)
+        with opened(path, _OPEN) as held:
+            about = os.fstat(held[0])
+            if not stat.S_ISREG(about.st_mode):
+                raise DamagedFileError(f"{path} must be a regular file, got a {_kind(about.st_mode)}")
+            _refuse_holes(path, held[0], about.st_size)
+            return to_file(held)
     except OSError as error:
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a socket") from error
