@@ -20,13 +20,12 @@ import numpy as np
 import pytest
 from tests.search.killed_writer import failure_of
 from tests.search.test_store_crash import mounted
+from tests.storage.interrupts import interrupted_at
 from tests.storage.savers import models, names, save_again, which
 
-import ilhash
 from ilhash.storage import DamagedFileError, StoreLockedError, WriterLock, _model_directory
 
 ROOT = Path(__file__).parents[2]
-OURS = str(Path(ilhash.__file__).parent)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, fork and mounts of POSIX")
 
@@ -158,38 +157,8 @@ def test_kill_at_three_hundred_random_instants(pair, target):
 # ---------------------------------------------------------------------------------------------- interrupts
 
 
-def _in_del(frame):
-    """Whether an object is being deleted: Python itself swallows what is raised then."""
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
-
-
-def interrupted_at(line, action, then):
-    """Do something, be interrupted at the line of ours with that number, and do it again; return whether it was."""
-    counter = itertools.count()
-
-    def trace(frame, event, _):
-        if not frame.f_code.co_filename.startswith(OURS):
-            return None
-        if event == "line" and not _in_del(frame) and next(counter) == line:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    except KeyboardInterrupt:
-        then()  # while the traceback, and all that it refers to, is still there
-        return True
-    finally:
-        sys.settrace(before)
-    then()
-    return False
-
-
+# A file that was opened in the very line is closed when it is collected, with a ResourceWarning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("before", [False, True], ids=["first", "later"])
 def test_an_interrupt_at_every_line(pair, target, before):
     for line in itertools.count():

@@ -43,21 +43,23 @@ def open_file(path: Path) -> IO[bytes]:
     """
     if path.is_symlink():
         raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
-    descriptor = _opened(path)
+    file = _opened(path)
     try:
-        about = os.fstat(descriptor)
+        about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a {_kind(about.st_mode)}")
-        _refuse_holes(path, descriptor, about.st_size)
-        return os.fdopen(descriptor, "rb")
+        _refuse_holes(path, file.fileno(), about.st_size)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path) -> IO[bytes]:
     try:
-        return os.open(path, _OPEN)
+        return open(path, "rb", opener=lambda name, _: os.open(name, _OPEN))
+    except IsADirectoryError:
+        raise DamagedFileError(f"{path} must be a regular file, got a directory") from None
     except OSError as error:
         if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a socket") from error
@@ -65,7 +67,7 @@ def _opened(path: Path) -> int:
 
 
 def _kind(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+    kinds = {stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
     return kinds.get(stat.S_IFMT(mode), "special file")
 
 
