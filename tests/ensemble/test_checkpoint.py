@@ -1,19 +1,29 @@
 """Runs that are killed, and go on from their checkpoint with the bytes of an undisturbed run."""
 
+import io
+import itertools
+import json
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
+from safetensors import safe_open
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from tests.ensemble.killed_trainer import SETTINGS, kill_with_files, train
+from tests.fuzz.models import SAMPLES
+from tests.storage.interrupts import interrupted_at
 
 from ilhash import ILH
-from ilhash.ensemble._bit import BitTrainer
+from ilhash.ensemble._bit import BitTrainer, TrainedBit
+from ilhash.ensemble._checkpoint import Checkpoint
+from ilhash.storage import DamagedFileError, SealedArrays
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"n_bits": 6, "n_train": 300, "n_similar": 10}
@@ -70,8 +80,8 @@ def test_a_trainer_killed_at_twenty_moments_goes_on(tmp_path):
 
 @pytest.mark.parametrize(
     "function",
-    ["linear", "kernel", ["linear", LogisticRegression()]],
-    ids=["linear", "kernel", "classifier"],
+    ["linear", "kernel", ["linear", LogisticRegression()], ["linear", GaussianNB()]],
+    ids=["linear", "kernel", "linear classifier", "classifier"],
 )
 @pytest.mark.parametrize("letters", ["t", "itf"])
 def test_what_is_kept_is_not_trained_again_and_is_the_same(digits, tmp_path, function, letters):
@@ -219,3 +229,141 @@ def test_a_damaged_description_is_refused(digits, made, tmp_path):
     about.write_text(text.replace('"format": 2', '"format": 99'))
     with pytest.raises(ValueError, match="must have format 2, got format 99"):
         ILH(**SMALL).fit(*digits, checkpoint=folder)
+
+
+# ---------------------------------------------------------------------------------------------- bits of elsewhere
+
+
+def bit_file(folder, bit):
+    return folder / f"bit-{bit:06d}.safetensors"
+
+
+def test_a_bit_of_another_run_is_none_of_this_one(digits, made, tmp_path):
+    X, y = digits
+    ILH(**SMALL).fit(X, np.roll(y, 1), checkpoint=tmp_path / "other")
+    folder = Path(shutil.copytree(made, tmp_path / "c"))
+    shutil.copyfile(bit_file(tmp_path / "other", 3), bit_file(folder, 3))
+    with pytest.raises(
+        DamagedFileError, match=r"bit-000003.* written for another place; remove it to train bit 3 again"
+    ):
+        ILH(**SMALL).fit(X, y, checkpoint=folder)
+    bit_file(folder, 3).unlink()
+    assert contents(ILH(**SMALL).fit(X, y, checkpoint=folder)) == contents(ILH(**SMALL).fit(X, y))
+
+
+def test_a_bit_of_another_number_is_none_of_this_one(digits, made, tmp_path):
+    folder = Path(shutil.copytree(made, tmp_path / "c"))
+    shutil.copyfile(bit_file(folder, 3), bit_file(folder, 2))
+    with pytest.raises(
+        DamagedFileError, match=r"bit-000002.* written for another place; remove it to train bit 2 again"
+    ):
+        ILH(**SMALL).fit(*digits, checkpoint=folder)
+
+
+def test_in_a_checkpoint_of_format_1_a_bit_still_knows_its_number(tmp_path):
+    sample = next(SAMPLES.glob("*/checkpoints/half"))
+    folder = Path(shutil.copytree(sample, tmp_path / "c"))
+    shutil.copyfile(bit_file(folder, 2), bit_file(folder, 1))
+    with (
+        np.load(sample.with_name("data.npz")) as data,
+        pytest.raises(DamagedFileError, match="must be bit 1, got bit 2"),
+    ):
+        ILH(n_bits=6, n_train=60, n_similar=5, n_dissimilar=5, random_state=3).fit(
+            data["X"], data["y"], checkpoint=folder
+        )
+
+
+def rewritten(checkpoint, bit, change):
+    """Let ``change`` have the arrays and the report of a bit, and seal what it leaves as if it belonged there."""
+    with safe_open(bit_file(checkpoint, bit), "np") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        report = json.loads(file.metadata()["report"])
+    change(arrays, report)
+    fingerprint = json.loads((checkpoint / "checkpoint.json").read_text())["fingerprint"]
+    SealedArrays(text="report").write(
+        bit_file(checkpoint, bit), arrays, json.dumps(report), place=f"{fingerprint} {bit}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda arrays, report: report.update(bit=5), "must be bit 2, got bit 5"),
+        (lambda arrays, report: report.update(sweeps="many"), "'sweeps', a whole number"),
+        (lambda arrays, report: report.pop("seed"), "'seed', a whole number"),
+        (lambda arrays, report: arrays["linear.0.weights"].fill(np.nan), "must be finite"),
+        (lambda arrays, report: arrays.update({"linear.0.weights": np.ones((1, 9), "f4")}), r"of shape \(1x64\)"),
+        (lambda arrays, report: arrays.update({"linear.0.bits": np.array([1], "i4")}), "each once"),
+        (lambda arrays, report: arrays.clear(), "each once"),
+    ],
+)
+def test_forged_bits_are_refused(digits, made, tmp_path, change, words):
+    folder = Path(shutil.copytree(made, tmp_path / "c"))
+    rewritten(folder, 2, change)
+    with pytest.raises(DamagedFileError, match=f"{words}.*; remove it to train bit 2 again"):
+        ILH(**SMALL).fit(*digits, checkpoint=folder)
+
+
+def test_a_classifier_that_would_run_code_is_trained_again(digits, tmp_path):
+    pytest.importorskip("skops.io", reason="skops is an extra")
+    X, y = digits
+    model = ILH(hash_function=GaussianNB(), **{**SMALL, "n_bits": 2})
+    wanted = model.fit(X, y, checkpoint=tmp_path / "c").decision_function(X)
+    proof = tmp_path / "ran"
+
+    def attack(arrays, report):
+        blob = arrays["blob.classifier-0"].tobytes()
+        parts = zipfile.ZipFile(io.BytesIO(blob))
+        schema = json.loads(parts.read("schema.json"))
+        function = {"__class__": "measure", "__module__": "numpy.testing", "__loader__": "FunctionNode"}
+        prior = schema["content"]["content"]["priors"]
+        keys = {**prior, "__class__": "list", "__loader__": "ListNode", "content": [function]}
+        command = f"open({str(proof)!r}, 'w').close()"
+        own = {"__loader__": "DictNode", "__class__": "dict", "key_types": keys, "content": {command: prior}}
+        schema["content"]["content"]["priors"] = {**prior, **own}
+        schema = json.loads(json.dumps(schema), object_hook=lambda node: (node.pop("__id__", None), node)[1])
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as forged:
+            for name in parts.namelist():
+                content = json.dumps(schema) if name == "schema.json" else parts.read(name)
+                forged.writestr(name, content)
+        arrays["blob.classifier-0"] = np.frombuffer(buffer.getvalue(), np.uint8)
+
+    rewritten(tmp_path / "c", 1, attack)
+    with pytest.warns(UserWarning, match=r"bit 1 is trained again: .*numpy\.testing\.measure"):
+        again = model.fit(X, y, checkpoint=tmp_path / "c").decision_function(X)
+    assert not proof.exists()
+    np.testing.assert_array_equal(again, wanted)
+
+
+# ---------------------------------------------------------------------------------------------- interrupts
+
+
+# A file that was opened in the very line is closed when it is collected, with a ResourceWarning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_an_interrupt_at_every_line_of_keeping_a_bit(digits, made, tmp_path):
+    model = ILH(**SMALL).fit(*digits)
+    kept = {bit: TrainedBit(model.functions_[bit], model.bits_[bit]) for bit in range(6)}
+    before = files(made)
+
+    def begun(folder):
+        return Checkpoint(folder, model.get_params(deep=False), model.seed_, model.fingerprint_)
+
+    for line in itertools.count():
+        folder = Path(shutil.copytree(made, tmp_path / str(line)))
+        bit_file(folder, 2).unlink()
+
+        def then(folder=folder):
+            found = begun(folder).read(range(6), 64)
+            assert set(found) in ({0, 1, 3, 4, 5}, set(range(6)))
+            begun(folder).write(2, kept[2])
+            assert set(begun(folder).read(range(6), 64)) == set(range(6))
+            now = files(folder)
+            assert {name: now[name] for name in before if "000002" not in name} == {
+                name: data for name, data in before.items() if "000002" not in name
+            }
+
+        if not interrupted_at(line, lambda folder=folder: begun(folder).write(2, kept[2]), then):
+            break
+        shutil.rmtree(folder)
+    assert line > 100

@@ -41,7 +41,7 @@ class ClassifierFunction(HashFunction):
 
     def own_margins(self, own: Floats) -> Floats:
         """Return the margins of rows that hold the function's own features only."""
-        scaled = (own - self.shift) * self.factor
+        scaled = np.nan_to_num((own - self.shift) * self.factor, copy=False)  # far vectors overflow, and stay far
         if hasattr(self.classifier, "decision_function"):
             margin = self.classifier.decision_function(scaled)
         elif hasattr(self.classifier, "predict_proba"):

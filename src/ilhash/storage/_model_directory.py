@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,15 +57,28 @@ def write_directory(path: Path, contents: Contents) -> None:
     parts = {ARRAYS: to_safetensors(arrays), **contents.blobs}
     _CONFIG.begun(path)
     make_folder(path)
-    with _one_writer(path):
-        _remove_leftovers(path, keep=_in_use(path))
-        files: dict[str, dict[str, Any]] = {}
-        for role, data in parts.items():
-            digest = sha256_of([data])
-            files[role] = {"name": _file_name(role, digest), "bytes": len(data), "sha256": digest}
-            write_file(path / files[role]["name"], [data])
-        _CONFIG.write(path, {**contents.document, "files": files})
-        _remove_leftovers(path, keep={entry["name"] for entry in files.values()})
+    lock: WriterLock | None = None
+    try:
+        try:
+            lock = _waited_for(path)
+            _replace(path, contents.document, parts)
+        finally:
+            if lock is not None:
+                lock.remove()
+    finally:  # once more: an interrupt may come between any two steps, and a traceback would keep the lock
+        if lock is not None:
+            lock.release()
+
+
+def _replace(path: Path, document: dict[str, Any], parts: dict[str, bytes]) -> None:
+    _remove_leftovers(path, keep=_in_use(path))
+    files: dict[str, dict[str, Any]] = {}
+    for role, data in parts.items():
+        digest = sha256_of([data])
+        files[role] = {"name": _file_name(role, digest), "bytes": len(data), "sha256": digest}
+        write_file(path / files[role]["name"], [data])
+    _CONFIG.write(path, {**document, "files": files})
+    _remove_leftovers(path, keep={entry["name"] for entry in files.values()})
 
 
 def _file_name(role: str, digest: str) -> str:
@@ -89,34 +101,25 @@ def _remove_leftovers(path: Path, keep: set[str]) -> None:
                 file.unlink()
 
 
-@contextlib.contextmanager
-def _one_writer(path: Path) -> Iterator[None]:
-    """Hold the lock of a directory; its file is there only meanwhile."""
-    lock: WriterLock | None = None
-    try:
-        lock = _waited_for(path)
-        yield
-    finally:
-        if lock is not None:
-            lock.remove()
-
-
 def _waited_for(path: Path) -> WriterLock:
+    """Return the lock of a directory, whose file is there only while somebody saves."""
     end = time.monotonic() + WAIT
     while True:
+        lock: WriterLock | None = None
         try:
             lock = WriterLock(path / _LOCK)
+            if lock.in_place():  # not one whose file the last holder removed while this one waited
+                return lock
+            lock.release()
         except StoreLockedError as error:
             if time.monotonic() > end:
-                raise StoreLockedError(
-                    f"model {path} must be saved by one at a time, got another that did not finish in {WAIT:g} s: "
-                    f"{error}"
-                ) from None
+                got = f"another that did not finish in {WAIT:g} s: {error}"
+                raise StoreLockedError(f"model {path} must be saved by one at a time, got {got}") from None
             time.sleep(0.01)
-            continue
-        if lock.in_place():  # not one whose file the last holder removed while this one waited
-            return lock
-        lock.release()
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
 
 
 def read_directory(path: Path) -> Contents:
