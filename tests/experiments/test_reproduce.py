@@ -24,7 +24,7 @@ from matplotlib import image
 
 from ilhash.cli import main
 from ilhash.experiments.claims import CLAIMS, verdicts
-from ilhash.experiments.engine import tasks
+from ilhash.experiments.engine import store, tasks
 from ilhash.experiments.engine.cells import DONE, TIME_LIMIT, UNDEFINED, Cell, Outcome
 from ilhash.experiments.engine.models import make_model, stored_parameters
 from ilhash.experiments.engine.problems import load_problem, prefix
@@ -410,6 +410,19 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("ILHASH_DATA", str(tmp_path / "nothing"))
     _refused(capsys, ["runtime", "--scale", "small", "--out", new], "cifar10")
     assert not Path(new).exists()
+
+
+def test_folders_from_before_edge_histograms_open_and_go_on(tmp_path):
+    """Their cells mean the same; a folder that is computed in says from then on that it may hold the new ones."""
+    results = Results.create(tmp_path / "r", SMOKE)
+    cell = Cell("retrieval", {"data": "images"}, 0)
+    results.write(cell, Outcome({"a": 1}))
+    store._RUN.write(tmp_path / "r", {"scale": "smoke", "scale_hash": SMOKE.former_hash})
+    before = (tmp_path / "r" / "run.json").read_bytes()
+    assert Results.open(tmp_path / "r").read(cell).numbers == {"a": 1}
+    assert (tmp_path / "r" / "run.json").read_bytes() == before
+    assert Results.create(tmp_path / "r", SMOKE).read(cell).numbers == {"a": 1}
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["scale_hash"] == SMOKE.hash
 
 
 def test_other_folders_are_refused_and_left_alone(tmp_path, capsys):

@@ -13,7 +13,7 @@ from ilhash.experiments.report.drawing import Picture
 # Files of TITLE, SHOWS, DATASETS, cells and pictures: an experiment has the name of its file.
 _MODULES = ["diversity_mechanisms", "training_set_size", "feature_fraction", "training_sets", "block_order"]
 _MODULES += ["precision_by_bits", "orthogonality", "all_methods", "runtime", "unsupervised"]
-_MODULES += ["unseen_classes", "asymmetric_search", "pruned_and_mixed"]
+_MODULES += ["edge_histograms", "unseen_classes", "asymmetric_search", "pruned_and_mixed"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Experiment:
     name : on the command line
     title : on the page
     shows : one sentence
-    datasets : that it needs, by their names in a scale: images, digits, words
+    datasets : that it needs, by their names in a scale: images, digits, words, edges
     cells : what it computes at a scale
     pictures : figures of stored cells; fewer where cells are missing
     """

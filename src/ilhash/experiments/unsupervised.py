@@ -21,19 +21,19 @@ DATASETS = (DATASET,)
 COMPARED = ("ILHt", "KSHcut", "LSH", "Sign", "TPCA", "BaggedTPCA", "ITQ", "SH", "BA", "AGH", "OrthogonalProjection")
 
 
-def unlabeled(scale: Scale, name: str, bits: int) -> Cell:
+def unlabeled(scale: Scale, name: str, bits: int, dataset: str = DATASET) -> Cell:
     """Return a method at a number of bits; one that cannot give so many is shown as not defined."""
     if name == "ILHt":
-        return ilh(scale, DATASET, 0)
+        return ilh(scale, dataset, 0)
     if name == "LSH":
-        return nested(scale, DATASET, "LSH")[0]
+        return nested(scale, dataset, "LSH")[0]
     own: dict[str, Any] = {"n_train": scale.n_train}
     if name == "KSHcut":  # with neighbours for labels
         own |= {"n_similar": scale.neighbours, "n_dissimilar": scale.neighbours}
         name = "NeighbourKSHcut"
     if name == "AGH" and scale.n_train < 1_000:
         own["n_anchors"] = scale.n_centers
-    return method(scale, DATASET, 0, name, bits, **own)
+    return method(scale, dataset, 0, name, bits, **own)
 
 
 def _coupled(scale: Scale, dataset: str, bits: int) -> list[Cell]:

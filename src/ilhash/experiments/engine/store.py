@@ -93,7 +93,13 @@ class Results:
                     f"the results folder must be of the scale {scale.name!r}, got {path}, which holds "
                     f"{results.scale.name!r}: name another folder"
                 )
-            return results if results.format == FORMAT else results._sealed()
+            if results.format != FORMAT:
+                return results._sealed()
+            if (
+                _run(path / _RUN.name)["scale_hash"] != scale.hash
+            ):  # from before edge histograms, of which cells may come
+                _RUN.write(path, _identity(scale))
+            return results
         if path.exists() and any(path.iterdir()):
             raise ValueError(f"the results folder must be new, empty, or of an earlier run, got {path}")
         make_folder(path / "cells")
@@ -119,7 +125,8 @@ class Results:
         about = Record(found, str(file))
         scale = get_scale(about.one_of("scale", tuple(SCALES)))
         wanted = {"ilhash": __version__, **_identity(scale)}
-        if wanted != {key: found[key] for key in wanted}:
+        known = [wanted, {**wanted, "scale_hash": scale.former_hash}]
+        if {key: found[key] for key in wanted} not in known:
             raise ValueError(
                 f"the results folder must be of ilhash {wanted['ilhash']} with these experiments (format "
                 f"{FORMAT}, scale {scale.name} {wanted['scale_hash']}), got {path} of ilhash "
