@@ -153,7 +153,16 @@ def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> Array | Dec
 
 
 def read_sparse(path: Path) -> Any:
-    """Read the matrix of a file of scipy.sparse.save_npz, all of whose indices lie within it."""
+    """Read the matrix of a file of scipy.sparse.save_npz, all of whose indices lie within it.
+
+    Parameters
+    ----------
+    path : pathlib.Path, the file
+
+    Returns
+    -------
+    sparse matrix or array, of the formats csr, csc or coo
+    """
     import scipy.sparse
 
     with _archive(path) as archive:

@@ -109,6 +109,7 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
     """
     file, key = checked_path(path, VECTOR_SUFFIXES)
     suffix = file.suffix.lower()
+    array: Array | Declared
     if suffix == ".csv":
         array = read_csv_labels(file, key)
     elif suffix == ".txt":

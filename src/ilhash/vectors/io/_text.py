@@ -197,7 +197,16 @@ def _has_header(labels: Sequence[str]) -> bool:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text, as they are."""
+    """Return the lines of a text, as they are.
+
+    Parameters
+    ----------
+    path : pathlib.Path, a text in UTF-8
+
+    Returns
+    -------
+    list of str, without what ends a line
+    """
     if not path.exists():
         raise FileNotFoundError(f"{path} must be a file of one text per line, got none")
     with _utf8(path), _opened(path, None) as file:
