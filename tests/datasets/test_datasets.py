@@ -379,12 +379,11 @@ def write_h5(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i8", "f2", "f4", "f8"])
-def test_npy_is_mapped_read_only(dtype, tmp_path):
+def test_npy(dtype, tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, X.astype(dtype))
     got = read_matrix(str(path))
-    assert isinstance(got, np.memmap)
-    assert not got.flags.writeable
+    assert type(got) is np.ndarray  # not a map, which kills the process when its file is cut
     assert got.dtype == dtype
     np.testing.assert_array_equal(got, X.astype(dtype))
 

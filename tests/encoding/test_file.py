@@ -11,7 +11,7 @@ import pytest
 
 import ilhash
 from ilhash import methods
-from ilhash.storage import DamagedFileError
+from ilhash.storage import DamagedFileError, StorageError
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,37 @@ def test_what_is_there_is_replaced_only_if_asked(model, digits, written):
         ilhash.write_codes(model, digits[0], written)
     short = methods.LSH(n_bits=16).fit(digits[0])
     assert ilhash.write_codes(short, digits[0], written, replace=True).n_bits == 16
+
+
+def test_what_is_stated_beside_codes_is_sealed(written):
+    beside = written.with_name("codes.npy.json")
+    honest = beside.read_text()
+    for old, new in (('"n_bits": 60', '"n_bits": 61'), ("checksum", "checksun"), ('"format"', '"formal"')):
+        assert old in honest
+        beside.write_text(honest.replace(old, new))
+        with pytest.raises(StorageError):
+            ilhash.open_codes(written)
+    about = json.loads(honest)
+    old = {name: about[name] for name in ("n_bits", "layout", "rows", "model", "sha256")}  # as it was before
+    beside.write_text(json.dumps(old))
+    codes = ilhash.open_codes(written)
+    assert (codes.n_bits, codes.model) == (60, about["model"])
+    for wrong in ({"rows": 5}, {"sha256": 7}, {"n_bits": "60"}, {"n_bits": 0}, {"n_bits": 2**40}):
+        beside.write_text(json.dumps({**old, **wrong}))
+        with pytest.raises(StorageError):
+            ilhash.open_codes(written)
+
+
+def test_a_file_written_while_it_is_encoded_leaves_nothing(model, digits, tmp_path):
+    np.save(tmp_path / "X.npy", digits[0])
+    source = ilhash.open_vectors(tmp_path / "X.npy")
+
+    def rewrite(done, total):
+        np.save(tmp_path / "X.npy", digits[0] + 1)
+
+    with pytest.raises(ValueError, match="must stay as it is"):
+        ilhash.write_codes(model, source, tmp_path / "codes.npy", progress=rewrite)
+    assert [file.name for file in tmp_path.iterdir()] == ["X.npy"]
 
 
 def test_codes_are_never_read_with_the_bits_of_others(model, digits, written):

@@ -1,6 +1,8 @@
 """Codes in shards: what they hold, how they go on after a kill, what is refused; and encoding as a dask operation."""
 
+import hashlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +17,7 @@ from tests.ensemble.killed_trainer import kill_with_files
 import ilhash
 from ilhash import ILH, HammingIndex
 from ilhash.encoding import _shards as shards
+from ilhash.storage import DamagedFileError, StorageError
 from ilhash.vectors import on_disk
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +37,10 @@ def written(model, digits, tmp_path_factory):
 
 def files(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def shards_of(folder):
+    return {name: data for name, data in files(folder).items() if name != "manifest.json"}
 
 
 # ---------------------------------------------------------------------------------------------- what they hold
@@ -58,7 +65,7 @@ def test_a_source_is_streamed_to_the_same_shards(model, digits, written, tmp_pat
     with h5py.File(tmp_path / "X.h5", "w") as file:
         file.create_dataset("X", data=digits[0], chunks=(64, 64), compression="gzip")
     ilhash.write_codes(model, ilhash.open_vectors(tmp_path / "X.h5"), tmp_path / "codes", rows_per_shard=500)
-    assert files(tmp_path / "codes") == files(written)
+    assert shards_of(tmp_path / "codes") == shards_of(written)
 
 
 def test_a_second_run_keeps_what_is_there(model, digits, written, tmp_path):
@@ -74,10 +81,15 @@ def test_a_second_run_keeps_what_is_there(model, digits, written, tmp_path):
     assert steps[-1] == (1797, 1797)
 
 
-def test_one_shard_is_mapped(model, digits, tmp_path):
+def test_codes_are_read_and_never_mapped(model, digits, tmp_path):
     codes = ilhash.write_codes(model, digits[0], tmp_path / "codes")
-    assert on_disk(codes.read())
+    assert not on_disk(codes.read())  # a map dies with whoever cuts its file
     assert np.array_equal(codes.read(), model.transform(digits[0]))
+    blocks = codes.blocks(1000)
+    next(blocks)
+    os.truncate(tmp_path / "codes" / "codes-000000.npy", 200)
+    with pytest.raises(DamagedFileError, match="must stay as it is while it is read"):
+        next(blocks)
 
 
 # ---------------------------------------------------------------------------------------------- kill -9
@@ -130,10 +142,10 @@ def test_an_encoder_killed_at_twenty_moments_goes_on(tmp_path):
 def test_what_is_not_finished_is_not_opened(model, digits, tmp_path, monkeypatch):
     honest = shards._write_shard
 
-    def interrupted(folder, number, array):
-        if number == 2:
+    def interrupted(folder, new, *others):
+        if new.number == 2:
             raise KeyboardInterrupt
-        return honest(folder, number, array)
+        return honest(folder, new, *others)
 
     monkeypatch.setattr(shards, "_write_shard", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -193,6 +205,132 @@ def test_a_damaged_shard_is_named(model, digits, written, tmp_path, damage):
         assert files(folder) == before
 
 
+def reseal(folder, change):
+    """Change a manifest and compute its checksum again, as whoever forges one does."""
+    document = json.loads((folder / "manifest.json").read_text())
+    change(document)
+    document.pop("checksum")
+    checksum = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps({**document, "checksum": checksum}))
+
+
+FORGED = [
+    ("a name of elsewhere", lambda d: d["shards"][1].update(name="../codes-000001.npy")),
+    ("another name", lambda d: d["shards"][1].update(name="codes-1.npy")),
+    ("twice", lambda d: d["shards"].__setitem__(1, d["shards"][0])),
+    ("another order", lambda d: d["shards"].reverse()),
+    ("rows", lambda d: d["shards"][0].update(rows=2**60)),
+    ("rows of a text", lambda d: d["shards"][0].update(rows="500")),
+    ("no rows", lambda d: d["shards"][0].pop("rows")),
+    ("a negative number", lambda d: d.update(n_rows=-1)),
+    ("bits", lambda d: d.update(n_bits=2**40)),
+    ("bits of another width", lambda d: d.update(n_bits=33)),
+    ("a layout", lambda d: d.update(layout="int8")),
+    ("no list", lambda d: d.update(shards={"a": 1})),
+    ("no object", lambda d: d["shards"].__setitem__(0, "codes-000000.npy")),
+    ("a checksum", lambda d: d["shards"][0].update(sha256=["x"])),
+    ("a model", lambda d: d.update(model={})),
+    ("rows of a shard", lambda d: d.update(rows_per_shard=0)),
+]
+
+
+@pytest.mark.parametrize("change", [case[1] for case in FORGED], ids=[case[0] for case in FORGED])
+def test_a_forged_manifest_is_one_kind_of_error(written, tmp_path, change):
+    folder = Path(shutil.copytree(written, tmp_path / "codes"))
+    reseal(folder, change)
+    with pytest.raises(StorageError) as refused:
+        ilhash.open_codes(folder).read()
+    assert "\n" not in str(refused.value)
+
+
+def test_links_and_pipes_in_a_folder_of_shards(written, tmp_path):
+    folder = Path(shutil.copytree(written, tmp_path / "codes"))
+    shard = folder / "codes-000001.npy"
+    shard.rename(tmp_path / "elsewhere.npy")
+    shard.symlink_to(tmp_path / "elsewhere.npy")
+    with pytest.raises(DamagedFileError, match="must be a file of its own, got a symbolic link"):
+        ilhash.open_codes(folder)
+    shard.unlink()
+    os.mkfifo(shard)
+    with pytest.raises(DamagedFileError, match="must be a regular file, got a pipe"):
+        ilhash.open_codes(folder)
+
+
+# ---------------------------------------------------------------------------------------------- rewritten vectors
+
+
+class InterruptedRun(Exception):  # noqa: N818 (not an error)
+    pass
+
+
+def write_some(model, source, folder, monkeypatch, number, act=None):
+    """Encode until a shard, before which something happens."""
+    honest = shards._write_shard
+
+    def acting(place, new, *others):
+        if new.number == number:
+            if act is None:
+                raise InterruptedRun
+            act()
+        return honest(place, new, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_write_shard", acting)
+        ilhash.write_codes(model, source, folder, rows_per_shard=500)
+
+
+def test_vectors_that_are_written_while_they_are_encoded(model, digits, tmp_path, monkeypatch):
+    path = tmp_path / "X.npy"
+    np.save(path, digits[0])
+    source = ilhash.open_vectors(path)
+    with pytest.raises(ValueError, match="must stay as it is while it is"):
+        write_some(model, source, tmp_path / "codes", monkeypatch, 1, lambda: np.save(path, digits[0][::-1] + 1))
+    with pytest.raises(ValueError, match="encoding was not finished"):
+        ilhash.open_codes(tmp_path / "codes")
+    array = digits[0].copy()
+    with pytest.raises(ValueError, match="X must stay as it is while it is encoded"):
+        write_some(model, array, tmp_path / "other", monkeypatch, 1, lambda: array.__imul__(2.0))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".map"])
+def test_vectors_that_are_written_between_two_runs(model, digits, tmp_path, monkeypatch, suffix):
+    X, path = digits[0], tmp_path / f"X{suffix.replace('.map', '.npy')}"
+
+    def write(vectors):
+        if suffix == ".parquet":
+            pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(pyarrow.table({str(j): column for j, column in enumerate(vectors.T)}), path)
+        else:
+            path.unlink(missing_ok=True)
+            np.save(path, vectors)
+        return np.load(path, mmap_mode="r") if suffix == ".map" else ilhash.open_vectors(path)
+
+    folder = tmp_path / "codes"
+    with pytest.raises(InterruptedRun):
+        write_some(model, write(X), folder, monkeypatch, 2)
+    begun = files(folder)
+    stretches = ((0, 1797), (0, 500), (500, 1000))
+    sampled = np.concatenate([np.linspace(a, b - 1, 64).astype(int) for a, b in stretches])
+    other = X.copy()
+    other[np.setdiff1d(np.arange(1000), sampled)] = 0.0  # what a look at some rows cannot see
+    with pytest.raises(ValueError, match=r"shards of the same vectors, got others than those of codes-000000\.npy"):
+        ilhash.write_codes(model, write(other), folder, rows_per_shard=500)
+    assert files(folder) == begun
+    ilhash.write_codes(model, write(X), folder, rows_per_shard=500)  # a copy of the same is fine
+    assert np.array_equal(ilhash.open_codes(folder).read(), model.transform(X))
+
+
+def test_rows_of_an_array_that_differ_between_two_runs(model, digits, tmp_path, monkeypatch):
+    X = digits[0]
+    with pytest.raises(InterruptedRun):
+        write_some(model, X, tmp_path / "codes", monkeypatch, 2)
+    other, seen = X.copy(), np.linspace(0, len(X) - 1, 64).astype(int)
+    other[np.linspace(0, 499, 64).astype(int)] += 1.0
+    other[seen] = X[seen]  # by which vectors are known as a whole
+    with pytest.raises(ValueError, match="shards of the same vectors, got others"):
+        ilhash.write_codes(model, other, tmp_path / "codes", rows_per_shard=500)
+
+
 def test_folders_of_something_else(model, digits, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ValueError, match="must be a new directory or one that holds shards"):
@@ -227,7 +365,7 @@ def test_commands_take_directories(model, digits, written, tmp_path):
     zarr.open(str(tmp_path / "X.zarr"), mode="w", shape=X.shape, chunks=(300, 64), dtype=X.dtype)[:] = X
     out = command("encode", tmp_path / "model", tmp_path / "X.zarr", "-o", tmp_path / "codes", "--rows-per-shard", 500)
     assert "4 shards in" in out.stdout
-    assert files(tmp_path / "codes") == files(written)
+    assert shards_of(tmp_path / "codes") == shards_of(written)
     command("index", tmp_path / "codes", "-o", tmp_path / "index")
     with HammingIndex.open(tmp_path / "index", writable=False) as index:
         assert (len(index), index.n_bits) == (1797, 20)

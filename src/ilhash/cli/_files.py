@@ -79,18 +79,18 @@ def read_labels(source: str) -> NDArray[Any]:
 
 def read_sparse(path: Path) -> Any:
     """Return the matrix of a file of scipy.sparse.save_npz."""
-    import scipy.sparse
+    from ilhash.vectors import io
 
     try:
-        return scipy.sparse.load_npz(path)
-    except FileNotFoundError:
-        raise
-    except Exception as error:
+        return io.read_sparse(path)
+    except ValueError as error:
         raise ValueError(f"--affinity must be a file of scipy.sparse.save_npz, got {path}: {error}") from None
 
 
 def read_ids(source: str) -> NDArray[Any]:
     """Return ids: the lines of a .txt file as they are, or what any file of labels holds."""
+    from ilhash.vectors.io import read_lines
+
     path = Path(source)
     if path.suffix.lower() != ".txt":
         ids = read_labels(source)
@@ -98,12 +98,7 @@ def read_ids(source: str) -> NDArray[Any]:
         if missing:
             raise ValueError(f"{source} must have an id for every item, got none for {missing} of {len(ids)}")
         return ids
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} must be a file of one id per line, got none")
-    try:
-        lines = path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be a text in UTF-8, got something else: {error}") from None
+    lines = read_lines(path)
     blank = sum(not line for line in lines)
     if blank:
         raise ValueError(f"{path} must have an id in every line, got {blank} of {len(lines)} lines without")

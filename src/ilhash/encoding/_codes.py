@@ -1,12 +1,11 @@
 """Vectors to codes in files, and back: ``write_codes`` and ``open_codes``, for a .npy file or a directory of shards.
 
-A .npy file has a .json beside it that says how many bits the codes have; there are both or neither.
+A .npy file has a .json beside it that says how many bits the codes have, sealed; there are both or neither.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
@@ -18,13 +17,14 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._checks import check_count
-from ilhash.encoding._shards import open_shards, write_shards
-from ilhash.encoding._stored import LAYOUT, Codes, Shard, StoredCodes
-from ilhash.storage import npy_header, parse_json, write_files
+from ilhash.encoding._shards import Witness, open_shards, write_shards
+from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged
+from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, write_files
 from ilhash.vectors import as_matrix, fingerprint
-from ilhash.vectors.io import read_matrix
+from ilhash.vectors.io import open_vectors
 
 ROWS_PER_SHARD = 1_000_000
+DESCRIPTION = Sealed("codes.npy.json", "codes", 1, kind="codes")
 
 
 def write_codes(
@@ -39,7 +39,9 @@ def write_codes(
     """Encode vectors to a file or a directory of shards, in bounded memory.
 
     A .npy file appears, with a .json that states the number of bits beside it, when all is written. Shards are written
-    one after the other; the same call goes on where a run that was killed ended.
+    one after the other; the same call goes on where a run that was killed ended. Files of vectors that are written
+    while they are encoded are refused; of files that were written since a run that was killed, the finished shards are
+    encoded again and compared.
 
     Parameters
     ----------
@@ -68,11 +70,12 @@ def write_codes(
     if target.suffix == ".npy":
         if target.exists() and not (replace and target.is_file()):
             raise ValueError(f"path must be a new file, got {target}, which exists")
+        witness = Witness(vectors)
         with closing(encode(0, len(vectors))) as blocks:
-            _write_file(target, blocks, len(vectors), n_bits, model.fingerprint())
+            _write_file(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint())
     else:
         about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint()}
-        write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard)
+        write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard, Witness(vectors))
         if progress is not None:
             progress(len(vectors), len(vectors))
     return open_codes(target)
@@ -114,16 +117,22 @@ def _write_file(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, m
 
     def description() -> Iterator[bytes]:
         about = {"n_bits": n_bits, "layout": LAYOUT, "rows": n_rows, "model": model, "sha256": digest.hexdigest()}
-        yield json.dumps(about, indent=1).encode() + b"\n"
+        yield DESCRIPTION.to_bytes(about) + b"\n"
 
-    write_files({path: content(), path.with_name(f"{path.name}.json"): description()})
+    write_files({path: content(), _beside(path): description()})
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
 
 
 def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
     """Open a .npy file of codes; the number of bits is stated beside it, or given."""
-    found = codes.check(read_matrix(path), None, str(path))
-    about = _description(path.with_name(f"{path.name}.json"))
-    stated = about.get("n_bits")
+    with damaged(path):
+        found = open_vectors(path)
+        codes.check(np.asarray(found[:0]), None, str(path))
+    about = _description(_beside(path))
+    stated = None if about is None else about.whole("n_bits", 1, MOST_BITS)
     if n_bits is not None and stated is not None and n_bits != stated:
         raise ValueError(f"{path} must have {n_bits} bits, got {stated} (stated in {path.name}.json)")
     bits = stated if n_bits is None else n_bits
@@ -132,14 +141,26 @@ def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
             f"{path} must have its number of bits stated in {path.name}.json beside it (`ilhash encode` writes it) or "
             f"given (n_bits, --bits), got neither; its rows have {found.shape[-1]} bytes"
         )
-    codes.check(found[:0], bits, str(path))  # the width; what is padding is looked at when it is read
-    return StoredCodes(path, bits, [Shard(path, found.shape, about.get("sha256"))])
+    codes.check(np.asarray(found[:0]), bits, str(path))  # the width; what is padding is looked at when it is read
+    if about is not None and "rows" in about:
+        about.whole("rows", len(found), len(found))
+    sha256 = about.text("sha256", SHA256) if about is not None and "sha256" in about else None
+    shard = Shard(path, (int(found.shape[0]), int(found.shape[1])), sha256, linked=True)
+    return StoredCodes(path, bits, [shard], None if about is None else _fingerprint_of_model(about))
 
 
-def _description(path: Path) -> dict[str, Any]:
+def _fingerprint_of_model(about: Record) -> str | None:
+    """Return the fingerprint of the model; the first versions wrote its path."""
+    model = about.document.get("model")
+    return about.text("model", SHA256) if isinstance(model, str) and len(model) == 64 else None
+
+
+def _description(path: Path) -> Record | None:
+    """Read what is beside a file of codes, verified; the first versions did not seal it."""
     if not path.exists():
-        return {}
-    about = parse_json(path.read_bytes(), path, "the description, with n_bits, of the codes beside it")
-    if type(about.get("n_bits")) is not int or about["n_bits"] < 1:
-        raise ValueError(f"{path} must state n_bits, the number of bits of the codes beside it, got something else")
-    return about
+        return None
+    data = read_file(Path(os.path.realpath(path)))
+    about = parse_json(data, path, "the description, with n_bits, of the codes beside it")
+    if {"format", "kind", DESCRIPTION.seal} & set(about):
+        about = DESCRIPTION.from_bytes(data, path)
+    return Record(about, str(path))

@@ -1,8 +1,9 @@
-"""Codes in files, whichever they are: one .npy, or a directory of shards. Read shard by shard, verified."""
+"""Codes in files, whichever they are: one .npy, or a directory of shards. Read in blocks, verified."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes
-from ilhash.storage import DamagedFileError, check_sha256, sha256_of_file
-from ilhash.vectors.io import read_matrix
+from ilhash.storage import DamagedFileError, StorageError, check_sha256, sha256_of_file
+from ilhash.vectors import blocks
+from ilhash.vectors.io import open_vectors
 
 LAYOUT = "uint8, most significant bit first, padding zero"
+SHA256 = r"[0-9a-f]{64}"
+MOST_BITS = 1 << 24
 
 Codes = NDArray[np.uint8]
 
@@ -25,29 +29,57 @@ class Shard:
 
     path: Path
     shape: tuple[int, int]  # rows and bytes per row
-    sha256: str | None  # of the file; None where nobody wrote it down
+    sha256: str | None = None  # of the file; None where nobody wrote it down
+    linked: bool = False  # whether the name may be a link: in a folder of ours it may not
 
-    def map(self) -> Codes:
-        """Map the file into memory (other formats than .npy are read), its shape compared."""
-        try:
-            shard: Codes = read_matrix(self.path)
-        except FileNotFoundError:
-            sentence = f"{self.path.parent} must hold the shard {self.path.name}, got no such file"
-            raise FileNotFoundError(sentence) from None
-        except (ValueError, OSError) as error:
-            raise DamagedFileError(f"{self.path} must be as it was written, got a damaged file: {error}") from None
+    def open(self) -> Any:
+        """Open the file, of which nothing is read yet; its shape is compared."""
+        if self.path.is_symlink() and not self.linked:
+            raise DamagedFileError(f"{self.path} must be a file of its own, got a symbolic link")
+        with damaged(self.path):
+            shard = open_vectors(self.path)
         if shard.shape != self.shape or shard.dtype != np.uint8:
             raise DamagedFileError(
                 f"{self.path} must hold codes of shape {self.shape}, got shape {shard.shape} of dtype {shard.dtype}"
             )
         return shard
 
-    def verified(self) -> Codes:
-        """Map the file, all of its bytes compared."""
-        shard = self.map()
+    def verify(self) -> Any:
+        """Open the file, all of its bytes compared."""
+        shard = self.open()
         if self.sha256 is not None:
-            check_sha256(self.path, self.sha256, sha256_of_file(self.path), "; remove it and encode again")
+            with damaged(self.path):
+                check_sha256(self.path, self.sha256, sha256_of_file(self.path), "; remove it and encode again")
         return shard
+
+    def blocks(self, n_bits: int, n_rows: int | None = None) -> Iterator[Codes]:
+        """Give the codes, verified, in blocks of so many rows, or at once."""
+        shard = self.verify()
+        with damaged(self.path):  # it may be cut or written while it is read
+            for block in blocks(shard, n_rows or max(1, len(shard))):
+                yield codes.check(np.asarray(block), n_bits, str(self.path))
+
+    def take(self, rows: NDArray[np.int64]) -> Codes:
+        """Return some rows, not verified."""
+        shard = self.open()
+        with damaged(self.path):
+            return np.asarray(shard[rows])
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Turn whatever is wrong with the content of a file of codes into the one family of errors."""
+    try:
+        yield
+    except (StorageError, ImportError):
+        raise
+    except FileNotFoundError:
+        if path.parent.is_dir() and not path.exists():
+            sentence = f"{path.parent} must hold the shard {path.name}, got no such file: it does not exist"
+            raise FileNotFoundError(sentence) from None
+        raise
+    except ValueError as error:
+        raise DamagedFileError(f"{path} must be as it was written, got a damaged file: {error}") from error
 
 
 class StoredCodes:
@@ -58,24 +90,25 @@ class StoredCodes:
     path : the .npy file, or the directory of shards
     n_bits : bits per code
     shards : the files, of which ``names`` are the names
+    model : fingerprint of the model that made the codes; None where it is not known
     """
 
-    def __init__(self, path: Path, n_bits: int, shards: Sequence[Shard]) -> None:
-        self.path, self.n_bits, self._shards = path, n_bits, shards
+    def __init__(self, path: Path, n_bits: int, shards: Sequence[Shard], model: str | None = None) -> None:
+        self.path, self.n_bits, self.model, self._shards = path, n_bits, model, shards
         self.shape = (sum(shard.shape[0] for shard in shards), codes.bytes_per_code(n_bits))
         self.names = [shard.path.name for shard in shards]
         for shard in shards:
-            shard.map()  # a file that is missing or of another shape is said now
+            shard.open()  # a file that is missing or of another shape is said now
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Codes]:
         for shard in self._shards:
-            yield codes.check(shard.verified(), self.n_bits, str(shard.path))
+            yield from shard.blocks(self.n_bits)
 
     def blocks(self, n_rows: int) -> Iterator[Codes]:
-        """Give all codes in order, verified, in blocks.
+        """Give all codes in order, verified, in blocks; no more than one of them is read at a time.
 
         Parameters
         ----------
@@ -85,8 +118,8 @@ class StoredCodes:
         -------
         iterator of uint8 arrays
         """
-        for shard in self:
-            yield from (shard[first : first + n_rows] for first in range(0, len(shard), n_rows))
+        for shard in self._shards:
+            yield from shard.blocks(self.n_bits, n_rows)
 
     def take(self, rows: NDArray[np.int64]) -> Codes:
         """Return the codes of some rows; other rows are not read, nor verified.
@@ -104,14 +137,25 @@ class StoredCodes:
         begins = np.cumsum([0, *(shard.shape[0] for shard in self._shards)])
         cuts = np.searchsorted(rows, begins)
         places = zip(self._shards, begins, cuts, cuts[1:], strict=False)
-        return np.concatenate([shard.map()[rows[low:high] - begin] for shard, begin, low, high in places])
+        return np.concatenate([shard.take(rows[low:high] - begin) for shard, begin, low, high in places])
+
+    def verify(self) -> int:
+        """Read every byte of the files, and refuse the first that is not as it was written.
+
+        Returns
+        -------
+        int, bytes that were read
+        """
+        for _ in self.blocks(1 << 20):
+            pass
+        return sum(shard.path.stat().st_size for shard in self._shards)
 
     def read(self) -> Codes:
         """Read all codes, verified.
 
         Returns
         -------
-        uint8 array, in memory; of one shard a memory map
+        uint8 array, in memory
         """
         parts = list(self)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

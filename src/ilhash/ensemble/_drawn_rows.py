@@ -69,8 +69,8 @@ class DrawnRows(VectorSource):
 
 @contextmanager
 def with_drawn_rows(X: Any, plan: Plan, bits: Iterable[int]) -> Iterator[Any]:
-    """Give X as the bits read it: a source with its drawn rows copied; what is not a source as it is."""
-    if not isinstance(X, VectorSource):
+    """Give X as the bits read it: a source that is slow at random with its drawn rows copied, all else as it is."""
+    if not isinstance(X, VectorSource) or X.by_row:
         yield X
         return
     numbers = np.empty(0, np.int64)

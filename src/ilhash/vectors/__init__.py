@@ -16,10 +16,11 @@ from ._source import (
     on_disk,
     opened,
     portable,
+    state_of_files,
     take_rows,
 )
 
 __all__ = ["GatheredRows", "as_matrix", "gather", "nearest_other_rows", "nearest_rows", "origin_of", "scratch"]
 __all__ += ["refuse_non_finite", "refuse_non_finite_anywhere", "relative"]
 __all__ += ["MappedFile", "VectorSource", "blocks", "fingerprint", "in_memory", "kept_map", "on_disk", "opened"]
-__all__ += ["portable", "take_rows"]
+__all__ += ["portable", "state_of_files", "take_rows"]

@@ -127,7 +127,8 @@ def gather(
     out[:, d] = 1.0
     own_origin = origin if features is None else origin[features]
     if isinstance(X, VectorSource):
-        X, rows = X.take(rows), np.arange(n)
+        distinct, rows = np.unique(rows, return_inverse=True)
+        X = X.take(distinct)
     kernel = _GATHER.get(X.dtype.name)
     if kernel is None or not X.dtype.isnative or not _has_contiguous_rows(X):
         X, rows, kernel = np.asarray(X[rows], dtype=np.float64, order="C"), np.arange(n), _core.gather_f64

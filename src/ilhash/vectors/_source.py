@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class VectorSource(ABC):
     ndim = 2
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    by_row = False  # whether a row costs no more than its bytes, wherever it is: nothing around it is decoded
     content: str | None = None  # fingerprint in the process that it comes from
     _content: str | None = None  # and in this one
 
@@ -69,11 +71,17 @@ class VectorSource(ABC):
         distinct, places = np.unique(np.asarray(rows, dtype=np.int64), return_inverse=True)
         if len(distinct) and not (distinct[0] >= 0 and distinct[-1] < len(self)):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}, got {distinct[0]} to {distinct[-1]}")
-        found = np.empty((len(distinct), self.shape[1]), self.dtype)
+        found = np.empty((0, self.shape[1]), self.dtype)
         done = 0
         for piece in self.pick(distinct):
-            found[done : done + len(piece)] = piece
+            if len(piece) == len(distinct):
+                found = piece
+            else:
+                found = found if len(found) else np.empty((len(distinct), self.shape[1]), self.dtype)
+                found[done : done + len(piece)] = piece
             done += len(piece)
+        if done != len(distinct):
+            raise ValueError(f"{self} must hold the {len(self)} rows that it declares, got fewer")
         in_order = len(distinct) == len(rows) and bool((np.diff(places) > 0).all())
         return found if in_order else found[places]
 
@@ -83,7 +91,15 @@ class VectorSource(ABC):
 
     def blocks(self, step: int, first: int = 0, last: int | None = None) -> Iterator[Array]:
         """Give the rows from ``first`` to ``last``, by default all, in order and in blocks of at most ``step``."""
-        return self._locked(self._blocks(first, len(self) if last is None else last, step))
+        end = len(self) if last is None else last
+        return self._complete(self._locked(self._blocks(first, end, step)), end - first)
+
+    def _complete(self, parts: Iterator[Array], n_rows: int) -> Iterator[Array]:
+        for part in parts:
+            n_rows -= len(part)
+            yield part
+        if n_rows > 0:
+            raise ValueError(f"{self} must hold the {len(self)} rows that it declares, got {n_rows} fewer")
 
     def _locked(self, parts: Iterator[Array]) -> Iterator[Array]:
         while True:
@@ -99,6 +115,8 @@ class VectorSource(ABC):
             if stride != 1:
                 return self.take(np.arange(first, last, stride))
             parts = list(self.blocks(max(1, last - first), first, last))
+            if len(parts) == 1:
+                return parts[0]
             return np.concatenate(parts) if parts else np.empty((0, self.shape[1]), self.dtype)
         if isinstance(which, int | np.integer):
             row: Array = self.take(np.array([range(len(self))[which]]))[0]
@@ -110,6 +128,10 @@ class VectorSource(ABC):
         if copy is False:
             raise ValueError("a source of vectors cannot be an array without a copy")
         return np.asarray(self[:], dtype=dtype)
+
+    def files(self) -> list[Path]:
+        """Return the files that hold the vectors."""
+        return [self.path] if hasattr(self, "path") else []
 
     def fingerprint(self) -> str:
         """Identify the vectors, as those of an array; read once."""
@@ -230,6 +252,22 @@ def _root(X: Any) -> Any:
 def on_disk(X: Any) -> bool:
     """Whether X is a source, a memory map, or a view of one, so that reading a row may read a disk."""
     return isinstance(X, VectorSource) or _root(X) is not None
+
+
+def state_of_files(X: Any) -> str | None:
+    """Identify the files behind a source or a map by their sizes and the times of their last change.
+
+    None of an array in memory. Whoever writes to one of the files changes it, which a look at 64 rows may not see.
+    """
+    if isinstance(X, VectorSource):
+        files = X.files()
+    else:
+        root = _root(X)
+        files = [Path(root.filename)] if root is not None and root.filename is not None else []
+    if not files:
+        return None
+    about = sorted((stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, files))
+    return hashlib.sha256(repr(about).encode()).hexdigest()
 
 
 def portable(X: Any) -> Any:

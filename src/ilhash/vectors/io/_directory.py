@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from ilhash.vectors import VectorSource, blocks, opened, portable
 
 from ._formats import Array
 
-ROWS_AT_ONCE = 8192  # taken from a memory map
+ROWS_AT_ONCE = 8192  # taken from an array
+MOST_ENTRIES = 1_000_000  # files and folders that are looked at
+MOST_FOREIGN = 1_000  # files of no known kind after which nothing more is looked at
+MOST_DEEP = 16  # folders within folders
 
 
 def runs(numbers: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -68,6 +72,15 @@ class DirectorySource(VectorSource):
     def __str__(self) -> str:
         return str(self.path)
 
+    def files(self) -> list[Path]:
+        """Return the files of all parts."""
+        return [file for part in self.parts if isinstance(part, VectorSource) for file in part.files()]
+
+    @property
+    def by_row(self) -> bool:  # type: ignore[override]
+        """Whether all parts are."""
+        return all(getattr(part, "by_row", True) for part in self.parts)
+
     def open(self) -> DirectorySource:
         """Open all files in this process."""
         self.parts = [opened(part) for part in self.parts]
@@ -95,3 +108,50 @@ def _picked(part: Any, rows: npt.NDArray[np.int64]) -> Iterator[Array]:
     else:
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             yield part[rows[begin : begin + ROWS_AT_ONCE]]
+
+
+def parts_of(folder: Path, suffixes: Sequence[str], is_store: Callable[[Path], bool]) -> list[Path]:
+    """Return files in the order of their names, without those that tools leave beside them (_SUCCESS, .crc).
+
+    A folder that is no collection of vectors, such as a whole disk, is left after its first thousand foreign files.
+
+    Parameters
+    ----------
+    folder : Path, where to look, also in folders within
+    suffixes : sequence of str, of the files that are looked for
+    is_store : callable, whether a folder is a file in this sense
+
+    Returns
+    -------
+    list of Path
+    """
+    found: list[Path] = []
+    seen = foreign = 0
+    waiting: list[tuple[Path, tuple[Any, ...]]] = [(folder, ())]
+    while waiting:
+        current, above = waiting.pop()
+        if current is not folder and not (current.is_dir() and not is_store(current)):
+            found.append(current)
+            foreign += current.suffix.lower() not in suffixes
+            if foreign > MOST_FOREIGN:
+                must = f"{folder} must hold files of one of {', '.join(suffixes)}"
+                raise ValueError(f"{must}, got {foreign} others before anything else was looked at")
+            continue
+        inside = _names_of(current, above)
+        seen += len(inside)
+        if seen > MOST_ENTRIES:
+            raise ValueError(f"{folder} must hold at most {MOST_ENTRIES} files and folders, got more")
+        about = os.stat(current)
+        waiting += [(current / name, (*above, (about.st_dev, about.st_ino))) for name in reversed(inside)]
+    return found
+
+
+def _names_of(folder: Path, above: tuple[Any, ...]) -> list[str]:
+    about = os.stat(folder)
+    if (about.st_dev, about.st_ino) in above:
+        raise ValueError(f"{folder} must be a folder of files, got a link to a folder that it is in")
+    if len(above) > MOST_DEEP:
+        raise ValueError(f"{folder} must be at most {MOST_DEEP} folders deep, got more")
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in islice(entries, MOST_ENTRIES + 1)]
+    return sorted(name for name in names if not name.startswith(("_", ".")))

@@ -8,14 +8,15 @@ from typing import Any
 
 from ilhash.vectors import VectorSource
 
-from ._chunked import open_h5, open_zarr
-from ._directory import DirectorySource
-from ._formats import Array, read_npy
+from ._directory import DirectorySource, parts_of
+from ._formats import Array
+from ._hdf5 import open_h5
+from ._npy import open_npy
 from ._parquet import ParquetSource
 from ._read import MATRIX_SUFFIXES, checked_path, read_matrix, refuse_no_matrix, split_key
+from ._zarr import is_zarr, open_zarr
 
 PART_SUFFIXES = (".npy", ".parquet", ".h5", ".hdf5", ".zarr")
-_ZARR = ("zarr.json", ".zarray", ".zgroup")  # one of these is in every store that is a directory
 
 
 def open_vectors(path: str | os.PathLike[str]) -> Array | VectorSource:
@@ -27,7 +28,7 @@ def open_vectors(path: str | os.PathLike[str]) -> Array | VectorSource:
         A file, or a directory whose files are one matrix in the order of their names; ``path::key`` chooses one array
         (or column of lists) of several, in every file of a directory.
 
-        - ``.npy``, and a dataset of ``.h5`` that lies in one piece: mapped into memory;
+        - ``.npy``, and a dataset of ``.h5`` that lies in one piece: the wanted rows are read;
         - ``.h5``, ``.hdf5`` and ``.zarr`` in chunks: only the chunks of the wanted rows are read;
         - ``.parquet``: only the row groups of the wanted rows are decoded, one at a time;
         - ``.npz`` and ``.csv`` are read whole, as by `read_matrix`.
@@ -50,18 +51,14 @@ def _open(path: str | os.PathLike[str]) -> Any:
     folder, key = split_key(path)
     if not folder.is_dir():
         return _open_file(path)
-    return open_zarr(folder, key) if _is_zarr(folder) else _open_parts(folder, key)
-
-
-def _is_zarr(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _ZARR) or folder.suffix.lower() == ".zarr"
+    return open_zarr(folder, key) if is_zarr(folder) else _open_parts(folder, key)
 
 
 def _open_file(path: str | os.PathLike[str]) -> Any:
     file, key = checked_path(path, MATRIX_SUFFIXES)
     suffix = file.suffix.lower()
     if suffix == ".npy":
-        return read_npy(file)
+        return open_npy(file)
     if suffix == ".parquet":
         return ParquetSource(file, key)
     if suffix in (".h5", ".hdf5"):
@@ -70,7 +67,7 @@ def _open_file(path: str | os.PathLike[str]) -> Any:
 
 
 def _open_parts(folder: Path, key: str | None) -> DirectorySource:
-    files = _files_of(folder)
+    files = parts_of(folder, PART_SUFFIXES, is_zarr)
     kinds = sorted({file.suffix.lower() for file in files})
     if len(kinds) != 1 or kinds[0] not in PART_SUFFIXES:
         got = f"files of {', '.join(kind or 'no suffix' for kind in kinds)}" if kinds else "no file"
@@ -82,16 +79,3 @@ def _open_parts(folder: Path, key: str | None) -> DirectorySource:
     for file, part in filled.items():
         refuse_no_matrix(file, part)
     return DirectorySource(folder, [str(file.relative_to(folder)) for file in filled], list(filled.values()))
-
-
-def _files_of(folder: Path) -> list[Path]:
-    """Return files in the order of their names, without those that tools leave beside them (_SUCCESS, .crc)."""
-    found: list[Path] = []
-    for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(("_", ".")):
-            continue
-        if entry.is_dir() and not _is_zarr(entry):
-            found += _files_of(entry)
-        else:
-            found.append(entry)
-    return found

@@ -1,7 +1,12 @@
-"""Parquet: row groups are found by metadata, and only those that are needed are decoded, batch by batch."""
+"""Parquet: row groups are found by metadata, and only those that are needed are decoded, batch by batch.
+
+A column of one value repeated takes a few bytes however long it is, so what the metadata declare is compared with what
+a file can explain wherever it would have to be in memory at once.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +17,135 @@ import numpy.typing as npt
 from ilhash.vectors import VectorSource
 
 from ._directory import Begins
-from ._formats import Array, decoding, feature_columns, open_parquet, reader, table_array
+from ._formats import Array, decoding, open_users_file, pick, reader, refuse_expansion, refuse_large_chunk
 
 BATCH_BYTES = 16 << 20  # of values, as an array
+
+
+def read_parquet(path: Path, key: str | None, *, nulls: bool = False) -> Array:
+    """Read numeric columns (n, d), one column of lists (n, d), or one column of strings (n,).
+
+    ``nulls`` lets one column of numbers or strings hold some: they come as None among objects.
+    """
+    with open_parquet(path) as file:
+        names = feature_columns(path, file, key)
+        groups = [_values_of(path, file, group, names) for group in range(file.metadata.num_row_groups)]
+        refuse_expansion(path, "its columns", 8 * sum(sum(values) for _, values in groups), path.stat().st_size)
+        with decoding(path):
+            table = file.read(columns=names)
+    if nulls and table.num_columns == 1 and 0 < table.column(0).null_count < table.num_rows:
+        return _with_nulls(path, table)
+    return table_array(path, table)
+
+
+def _with_nulls(path: Path, table: Any) -> Array:
+    with decoding(path):
+        valid = table.column(0).is_valid()
+        there, known = valid.to_numpy(), table.filter(valid)
+    found = np.full(len(there), None, object)
+    found[there] = table_array(path, known).ravel().tolist()
+    return found
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a file, of which only the metadata are read."""
+    parquet = reader("pyarrow.parquet", path)
+    open_users_file(path).close()
+    with decoding(path):
+        return parquet.ParquetFile(path)
+
+
+def feature_columns(path: Path, file: Any, key: str | None) -> list[str]:
+    """Name the column `key`, or all but those in which pandas keeps an index: an index is no feature."""
+    with decoding(path):
+        schema = file.schema_arrow
+        names, metadata = list(schema.names), schema.pandas_metadata if key is None else None
+    if key is not None:
+        return [pick(path, key, names, "column")]
+    index = metadata.get("index_columns", []) if isinstance(metadata, dict) else []
+    return [name for name in names if not isinstance(index, list) or name not in index]
+
+
+def _values_of(path: Path, file: Any, group: int, names: list[str]) -> tuple[int, list[int]]:
+    """Return what a row group declares: its rows, and the values of each of some columns."""
+    with decoding(path):
+        about = file.metadata.row_group(group)
+        chunks = [about.column(c) for c in range(about.num_columns)]
+        beginnings = tuple(f"{name}." for name in names)
+        wanted = [int(c.num_values) for c in chunks if f"{c.path_in_schema}.".startswith(beginnings)]
+        rows = int(about.num_rows)
+        if rows < 0 or min(wanted, default=0) < 0:
+            raise ValueError("a negative number of rows or values")
+    return rows, wanted
+
+
+def _kind(arrow_type: Any) -> str:
+    types = importlib.import_module("pyarrow.types")
+    if types.is_list(arrow_type) or types.is_large_list(arrow_type) or types.is_fixed_size_list(arrow_type):
+        return "list" if _kind(arrow_type.value_type) == "number" else "other"
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_boolean(arrow_type):
+        return "number"
+    return "string" if types.is_string(arrow_type) or types.is_large_string(arrow_type) else "other"
+
+
+def _plain(table: Any) -> Any:
+    """Undo dictionary encoding, in which pandas writes its categories."""
+    types = importlib.import_module("pyarrow.types")
+    for j, field in enumerate(table.schema):
+        if types.is_dictionary(field.type):
+            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
+    return table
+
+
+def table_array(path: Path, table: Any) -> Array:
+    """Return numeric columns (n, d), one column of lists (n, d), or one column of strings (n,)."""
+    with decoding(path):
+        table = _plain(table)
+    kinds = [_kind(column.type) for column in table.columns]
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count:
+            raise ValueError(f"{path} must hold no nulls, got {column.null_count} in column {name!r}")
+    if kinds and set(kinds) == {"number"}:
+        with decoding(path):
+            return _number_columns(table)
+    if kinds == ["list"]:
+        return _list_column(path, table.column_names[0], table.column(0))
+    if kinds == ["string"]:
+        with decoding(path):
+            return np.array(table.column(0).to_pylist(), dtype=np.str_)
+    got = ", ".join(f"{field.name} ({field.type})" for field in table.schema) or "no column"
+    raise ValueError(
+        f"{path} must hold only numeric columns or one column of numeric lists (choose it with "
+        f"{path.name}::column), got: {got}"
+    )
+
+
+def _number_columns(table: Any) -> Array:
+    columns = [column.to_numpy() for column in table.columns]
+    matrix = np.empty((table.num_rows, len(columns)), np.result_type(*columns))
+    for j, column in enumerate(columns):
+        matrix[:, j] = column
+    return matrix
+
+
+def _list_column(path: Path, name: str, column: Any) -> Array:
+    compute = importlib.import_module("pyarrow.compute")
+    with decoding(path):
+        widths = compute.unique(compute.list_value_length(column)).to_pylist()
+    if len(widths) > 1:
+        raise ValueError(
+            f"{path} must hold lists of one length in column {name!r}, got lengths {min(widths)} to {max(widths)}"
+        )
+    # Chunk by chunk: joined list offsets may not fit their 32 bits.
+    parts = []
+    for chunk in column.chunks:
+        with decoding(path):
+            values = chunk.flatten()
+        if values.null_count:
+            raise ValueError(f"{path} must hold no nulls, got {values.null_count} in the lists of {name!r}")
+        with decoding(path):
+            parts.append(values.to_numpy(zero_copy_only=False).reshape(len(chunk), *widths))
+    return np.concatenate(parts) if widths else np.empty((0, 0))
 
 
 class ParquetSource(VectorSource):
@@ -26,12 +157,19 @@ class ParquetSource(VectorSource):
         super().__init__()
         self.path = path
         file = self._opened()
-        schema = file.schema_arrow
-        columns = self.feature_columns = feature_columns(path, schema, key)
-        self.groups = Begins([file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)])
-        n = int(self.groups.rows[-1])
+        columns = self.feature_columns = feature_columns(path, file, key)
+        declared = [_values_of(path, file, group, columns) for group in range(file.metadata.num_row_groups)]
+        # A list is decoded whole, however long it is.
+        refuse_large_chunk(path, max((8 * sum(values) // rows for rows, values in declared if rows), default=0))
+        n = sum(rows for rows, _ in declared)
+        if n >= 2**48:
+            raise ValueError(f"{path} must hold fewer rows than 2**48, got {n} declared ones")
+        self.groups = Begins([rows for rows, _ in declared])
         self.dtype, width = np.dtype(np.float64), 0
-        first = next(self._decoded(0, 1), None) if n else table_array(path, schema.empty_table().select(columns))
+        with decoding(path):
+            empty = file.schema_arrow.empty_table().select(columns)
+        filled = next((group for group, (rows, _) in enumerate(declared) if rows), None)
+        first = table_array(path, empty) if filled is None else next(self._decoded(filled, 1), None)
         if first is not None and first.ndim == 2:
             self.dtype, width = first.dtype, first.shape[1]
         self.shape = (n, width)
@@ -84,8 +222,9 @@ class ParquetSource(VectorSource):
     def _blocks(self, first: int, last: int, step: int) -> Iterator[Array]:
         for group, low, high in self.groups.of_stretch(first, last):
             done = 0
-            for block in self._checked(group, min(step, self._rows_per_batch)):
+            for block in self._checked(group, self._rows_per_batch):
                 wanted = block[max(0, low - done) : max(0, high - done)]
-                if len(wanted):
-                    yield wanted
+                yield from (wanted[begin : begin + step] for begin in range(0, len(wanted), step))
                 done += len(block)
+                if done >= high:
+                    break

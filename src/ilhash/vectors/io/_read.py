@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ._formats import Array, read_h5, read_npy, read_npz, read_parquet
+from ._formats import Array, Declared, open_users_file
+from ._hdf5 import read_h5
+from ._npy import read_npy, read_npz
+from ._parquet import read_parquet
 from ._text import csv_features, read_csv, read_csv_labels, read_txt_labels
 
 MATRIX_SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".h5", ".hdf5")
@@ -24,7 +27,7 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
     ----------
     path : path-like, a file whose suffix names its format; ``file::key`` chooses one array of several
 
-        - ``.npy``: mapped into memory, read-only;
+        - ``.npy``: the array;
         - ``.npz``: the only array, or ``file.npz::key``;
         - ``.csv``: commas between numbers; a first line without any number is a header. With a header, columns called
           id, ids, label, labels, class, target or targets (in any case) and columns of text are left out;
@@ -51,6 +54,8 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
     file, key = checked_path(path, MATRIX_SUFFIXES)
     array = _read_binary(file, key, ndims=(2,)) if file.suffix.lower() != ".csv" else read_csv(file, key)
     refuse_no_matrix(path, array)
+    if isinstance(array, Declared):  # which is no matrix
+        raise TypeError(f"{os.fspath(path)} must be an array, got a description of one")
     return array if array.dtype.isnative else np.array(array, dtype=array.dtype.newbyteorder("="))
 
 
@@ -104,6 +109,7 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
     """
     file, key = checked_path(path, VECTOR_SUFFIXES)
     suffix = file.suffix.lower()
+    array: Array | Declared
     if suffix == ".csv":
         array = read_csv_labels(file, key)
     elif suffix == ".txt":
@@ -113,11 +119,13 @@ def read_vector(path: str | os.PathLike[str]) -> Array:
     return _as_vector(os.fspath(path), array)
 
 
-def _as_vector(path: str, array: Array) -> Array:
-    if array.ndim == 2 and array.shape[1] == 1:
+def _as_vector(path: str, array: Array | Declared) -> Array:
+    if array.ndim == 2 and array.shape[1] == 1 and not isinstance(array, Declared):
         array = array[:, 0]
     got = f"got shape {array.shape} of dtype {array.dtype}"
     must = f"{path} must hold one integer or string per item, or a 2-D matrix of 0 and 1"
+    if isinstance(array, Declared):
+        raise ValueError(f"{must}, {got}")
     if array.dtype.kind == "O":  # text, or of Parquet: known labels with None among them
         known = _as_vector(path, np.array([label for label in array.tolist() if label is not None]))
         return _with_unknown(np.array([label is not None for label in array.tolist()]), known)
@@ -157,7 +165,7 @@ def _as_int64(must: str, array: Array) -> Array:
     return np.array(array, dtype=np.int64)
 
 
-def _read_binary(file: Path, key: str | None, ndims: Sequence[int], *, labels: bool = False) -> Array:
+def _read_binary(file: Path, key: str | None, ndims: Sequence[int], *, labels: bool = False) -> Array | Declared:
     suffix = file.suffix.lower()
     if suffix == ".npy":
         return read_npy(file)
@@ -175,15 +183,13 @@ def checked_path(path: str | os.PathLike[str], suffixes: Sequence[str]) -> tuple
         raise FileNotFoundError(f"{file} must be a file, got a path that does not exist")
     if file.is_dir():
         raise IsADirectoryError(f"{file} must be a file, got a directory")
-    if not file.is_file():  # opening a pipe would wait for ever
-        raise ValueError(f"{file} must be a regular file, got a device, pipe or socket")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{file} must end in {', '.join(suffixes)}, got {file.suffix or 'no suffix'!r}")
     if key is not None and file.suffix.lower() not in KEYED_SUFFIXES:
         raise ValueError(f"{file} must be given without a key (only {', '.join(KEYED_SUFFIXES)} take one), got {key!r}")
     if key == "":
         raise ValueError(f"{file} must be given as file::key, got no key after the colons")
-    with file.open("rb") as stream:  # a file that may not be read is an OSError here, never called corrupt
+    with open_users_file(file) as stream:  # a file that may not be read is an OSError here, never called corrupt
         if not stream.read(1):
             raise ValueError(f"{file} must hold data, got an empty file")
     return file, key

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ._formats import open_users_file
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 # The names a column of text labels is given; anything else could itself be a label.
@@ -40,9 +43,13 @@ def _utf8(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} must be UTF-8 text, but it could not be decoded ({error})") from error
 
 
+def _opened(path: Path, newline: str | None = "") -> IO[str]:
+    return io.TextIOWrapper(open_users_file(path), encoding="utf-8-sig", newline=newline)
+
+
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of every line that is not empty."""
-    with _utf8(path), path.open(encoding="utf-8-sig", newline="") as file:
+    with _utf8(path), _opened(path) as file:
         reader = csv.reader(file)
         for cells in reader:
             if cells:
@@ -122,9 +129,10 @@ def _place(path: Path, header: list[str], name: str) -> int:
 
 
 def _numbers(path: Path, skip: int, columns: list[int] | None) -> npt.NDArray[np.float64]:
-    how: dict[str, Any] = {"delimiter": ",", "comments": None, "quotechar": '"', "encoding": "utf-8-sig"}
+    how: dict[str, Any] = {"delimiter": ",", "comments": None, "quotechar": '"'}
     try:
-        return np.loadtxt(path, ndmin=2, skiprows=skip, usecols=columns, **how)
+        with _opened(path) as file:  # a name would be looked at for an address or a compressed file
+            return np.loadtxt(file, ndmin=2, skiprows=skip, usecols=columns, **how)
     except ValueError as error:
         # The fast reader counts rows, users count lines: look again, slowly, for the culprit.
         fault = _first_fault(path, skip, columns)
@@ -188,10 +196,26 @@ def _has_header(labels: Sequence[str]) -> bool:
     return named or all(INTEGER.fullmatch(label) for label in others)
 
 
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text, as they are.
+
+    Parameters
+    ----------
+    path : pathlib.Path, a text in UTF-8
+
+    Returns
+    -------
+    list of str, without what ends a line
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path} must be a file of one text per line, got none")
+    with _utf8(path), _opened(path, None) as file:
+        return file.read().removesuffix("\n").split("\n")
+
+
 def read_txt_labels(path: Path) -> npt.NDArray[Any]:
     """Read one label per line."""
-    with _utf8(path), path.open(encoding="utf-8-sig") as file:
-        lines = list(enumerate(file.read().split("\n"), 1))
+    lines = enumerate(read_lines(path), 1)
     return as_labels(_column(path, [(line, text) for line, text in lines if text.strip()]))
 
 
