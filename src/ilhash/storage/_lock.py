@@ -97,13 +97,13 @@ class WriterLock:
     def in_place(self) -> bool:
         """Whether the file that is locked still has its name."""
         try:
-            return bool(self._opened) and os.path.samestat(os.fstat(self._opened[0]), os.stat(self._path))
+            return bool(self._held) and os.path.samestat(os.fstat(self._held[0]), os.stat(self._path))
         except FileNotFoundError:
             return False
 
     def remove(self) -> None:
         """Give the lock up and delete its file; only where all who take the lock ask whether it is in place."""
-        if not self._opened:
+        if not self._held:
             return
         try:
             if sys.platform != "win32":  # Windows deletes no file that is open, here or elsewhere
