@@ -1,9 +1,13 @@
 """Data that many tests share: small, with an obvious right answer, or bundled with scikit-learn."""
 
+import hypothesis
 import numpy as np
 import pytest
 
 from ilhash import datasets
+
+hypothesis.settings.register_profile("ilhash", deadline=None)  # how long an example takes is the machine's affair
+hypothesis.settings.load_profile("ilhash")
 
 
 @pytest.fixture(scope="session")
