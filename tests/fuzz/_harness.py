@@ -42,6 +42,7 @@ ROOT = Path(__file__).parents[2]
 MEMORY = 2 << 30  # bytes above what a child has when it begins
 CASE_SECONDS = 10.0  # of processor time; by the clock six times that, as machines are shared
 BATCH = 1000  # cases of one child
+MEMORY_DISK = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # thousands of files that nobody needs on a disk
 CORPUS = Path(tempfile.gettempdir()) / "ilhash-fuzz"
 
 # Events of Python's audit that no file may cause; those of the second kind only outside of the folder.
@@ -91,7 +92,7 @@ def run(
     """
     end = None if seconds is None else time.monotonic() + seconds
     outcome, number, stop = Outcome(), first, None if n is None else first + n
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as work:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=MEMORY_DISK) as work:
         while (stop is None or number < stop) and (end is None or time.monotonic() < end):
             count = BATCH if stop is None else min(BATCH, stop - number)
             left = 1e9 if end is None else max(0.0, end - time.monotonic())

@@ -4,6 +4,7 @@ python -m tests.fuzz.models --seconds 60 --seed 1
 """
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import io
@@ -24,6 +25,7 @@ if importlib.util.find_spec("skops"):
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 BASES = sorted(path.parent for path in SAMPLES.glob("*/models/*/config.json"))
+WITH_CLASSIFIERS = [base for base in BASES if list(base.glob("*.skops"))]
 ALLOWED = (ilhash.StorageError, FileNotFoundError, ImportError)
 
 
@@ -44,7 +46,7 @@ def attempt(folder):
 
 def forge(rng, folder):
     """Write a model of which one to three things were changed."""
-    base = rng.choice(BASES)
+    base = rng.choice(WITH_CLASSIFIERS if rng.random() < 0.15 else BASES)
     model = Model(base)
     done = [model.change(rng) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
     files = model.write(folder / "model")
@@ -57,8 +59,8 @@ class Model:
     """A saved model in parts that can be changed one by one."""
 
     def __init__(self, folder):
-        self.document = json.loads((folder / "config.json").read_text())
-        files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.document["files"].items()}
+        config, files = _parts(folder)
+        self.document, files = json.loads(config), dict(files)
         self.tensors, self.blobs = Tensors(files.pop("arrays")), files
         self.changes = []  # of the description, made when the files are known
 
@@ -91,6 +93,12 @@ class Model:
             document, self.done = mutations.mutated(random.Random(seed), document)
         (folder / "config.json").write_bytes(sealed(document))
         return [folder / "config.json", *(folder / entry["name"] for entry in files.values())]
+
+
+@functools.cache
+def _parts(folder):
+    config = (folder / "config.json").read_text()
+    return config, {role: (folder / file["name"]).read_bytes() for role, file in json.loads(config)["files"].items()}
 
 
 def sealed(document):
