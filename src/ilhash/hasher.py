@@ -150,7 +150,11 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         def work(rows: slice, block: NDArray[Any]) -> NDArray[Any]:
             return finish(self._margins(block, "X" if len(block) == len(matrix) else f"X[{rows.start}:{rows.stop}]"))
 
-        return stream(work, matrix, *stretch)  # type: ignore[arg-type]
+        return stream(work, matrix, *stretch, numbers_per_row=self._numbers_per_row)  # type: ignore[arg-type]
+
+    @property
+    def _numbers_per_row(self) -> int:
+        return self._encoder.numbers_per_row
 
     def _margins(self, block: NDArray[Any], name: str) -> NDArray[np.float32]:
         """Return the margins of some rows of X; errors call them by the name."""

@@ -293,6 +293,18 @@ def test_memory_is_bounded_by_what_is_there(tmp_path):
     assert limited(tmp_path / "model", 700) == "(3, 12500)\n"
 
 
+def test_many_rows_of_many_centers_are_encoded_in_bounded_memory(tmp_path):
+    """Blocks are cut by what is made of them: 200,000 centres for each of 2,000 rows are 1.6 GB in one array."""
+    forgery, m = Forgery("kshcut-kernel"), 200_000
+    forgery.set(kernel__0__centers=np.zeros((m, 6), np.float32), kernel__0__weights=np.ones((4, m), np.float32))
+    forgery.model.write(tmp_path / "model")
+    script = LIMITED.replace("np.zeros((3,", "np.zeros((2000,")
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model"), "1500"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "(2000, 1)\n", done.stderr[-500:]
+
+
 def test_a_file_of_holes_is_refused_before_it_is_read(tmp_path):
     model = Model(next(SAMPLES.glob("*/models/ilh-linear")))
     _, arrays = model.write(tmp_path / "model")

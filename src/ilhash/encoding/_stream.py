@@ -20,6 +20,7 @@ from ilhash.parallel import single_threaded_blas
 from ilhash.vectors import blocks
 
 BLOCK_BYTES = 8 << 20  # of float32 that a thread works on at once
+WORK_BYTES = 256 << 20  # of float32 that a thread makes of a block: thousands of centres, or of bits, take fewer rows
 AHEAD_BYTES = 256 << 20  # of all blocks that threads are given at a time
 
 Result = TypeVar("Result")
@@ -31,6 +32,8 @@ def stream(
     first: int = 0,
     last: int | None = None,
     n_threads: int | None = None,
+    *,
+    numbers_per_row: int = 1,
 ) -> Generator[tuple[slice, Result]]:
     """Give the rows of every block and what ``work`` makes of it, in order.
 
@@ -40,6 +43,7 @@ def stream(
     X : array (n, D) or VectorSource, what is read
     first, last : int, optional, the stretch of rows; by default all of them
     n_threads : int, optional, threads; by default, and for -1, one per core
+    numbers_per_row : int, what ``work`` makes of each row on its way
 
     Returns
     -------
@@ -50,6 +54,7 @@ def stream(
     threads = joblib.cpu_count if n_threads is None else partial(check_threads, n_threads)
     n_workers = 1 if (end - first) * row_bytes <= BLOCK_BYTES else threads()
     step = max(1, min(BLOCK_BYTES, AHEAD_BYTES // n_workers) // row_bytes)
+    step = min(step, max(1, WORK_BYTES // (4 * numbers_per_row)))
     parts = _numbered(blocks(X, step, first, end), first)
     if n_workers == 1:
         for rows, block in parts:

@@ -167,6 +167,10 @@ class Mix(Hasher):
                 functions[place] = function
         self.functions_ = functions  # type: ignore[assignment]
 
+    @property
+    def _numbers_per_row(self) -> int:
+        return max([len(self.family_), *(int(family._numbers_per_row) for family in self.families_)])
+
     def _margins(self, block: NDArray[Any], name: str) -> NDArray[np.float32]:
         out = np.empty((len(block), len(self.family_)), np.float32)
         for places, family in zip(self._places, self.families_, strict=True):

@@ -60,6 +60,9 @@ class AnchorFunction(HashFunction):
             return values
         return np.asarray(np.where(values > 0, values - self.cuts[0], self.cuts[1] - values))
 
+    def numbers_per_row(self, n_bits: int) -> int:
+        return max(len(self.anchors.basis.centers), self.anchors.nearest * n_bits)
+
     @classmethod
     def stacked(cls, functions: Sequence[AnchorFunction], n_features: int) -> Callable[[Floats], Floats]:
         anchors = functions[0].anchors

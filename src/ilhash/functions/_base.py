@@ -77,6 +77,10 @@ class HashFunction(ABC):
         """Return a key: functions of one kind and equal keys are computed together."""
         return self.storage_group()
 
+    def numbers_per_row(self, n_bits: int) -> int:
+        """Return how many numbers it takes at once for each row to compute n_bits such functions together."""
+        return n_bits
+
     @classmethod
     @abstractmethod
     def to_stored(cls: type[Own], functions: Sequence[Own]) -> Stored:

@@ -40,6 +40,10 @@ class CodewordFunction(RowFunction):
         scores = np.stack([score.margins(X) for score in self.scores], axis=1)
         return codeword_margins(scores, self.ones[None])[:, 0]
 
+    def numbers_per_row(self, n_bits: int) -> int:
+        n_classes = len(self.scores)
+        return max(n_bits, n_classes, *(score.numbers_per_row(n_classes) for score in self.scores))
+
     @classmethod
     def stacked(cls, functions: Sequence[CodewordFunction], n_features: int) -> Callable[[Floats], Floats]:
         scores, words = Encoder(functions[0].scores, n_features), stacked_fields(functions, "ones")["ones"]

@@ -16,11 +16,17 @@ class Encoder:
     ----------
     functions : sequence of HashFunction, one per bit
     n_features : int, number of features D of the vectors
+
+    Attributes
+    ----------
+    numbers_per_row : int, what the margins of a row take at once, beside the row
     """
 
     def __init__(self, functions: Sequence[HashFunction], n_features: int) -> None:
         self.n_bits = len(functions)
         groups = grouped(functions, lambda function: function.encoding_group(n_features))
+        widths = (function.numbers_per_row(len(members)) for _, members in groups for function in members[:1])
+        self.numbers_per_row = max([self.n_bits, *widths])
         self._groups = [(bits, type(members[0]).stacked(members, n_features)) for bits, members in groups]
 
     def margins(self, chunk: Floats) -> Floats:

@@ -145,6 +145,9 @@ class KernelFunction(RowFunction):
     def margins(self, X: Floats) -> Floats:
         return np.asarray(self.basis.of(X) @ self.weights + self.bias, dtype=np.float32)
 
+    def numbers_per_row(self, n_bits: int) -> int:
+        return max(n_bits, len(self.basis.centers))
+
     @classmethod
     def stacked(cls, functions: Sequence[KernelFunction], n_features: int) -> Callable[[Floats], Floats]:
         basis, own = functions[0].basis, stacked_fields(functions, *cls.row)
