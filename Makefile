@@ -32,14 +32,14 @@ endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core materials \
+.PHONY: help demo test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
   bench lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
 	@echo "make test      lint, types, C++ tests under sanitizers, a few seconds of fuzzing, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
-	@echo "make fuzz      bytes of a fuzzer against the core, for FUZZ_SECONDS in all (by default an hour)"
+	@echo "make fuzz      bytes of a fuzzer against the core, then forged files, FUZZ_SECONDS each (by default an hour)"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
 	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
@@ -171,8 +171,15 @@ else
 	$(call run_fuzzers,$(shell expr $(FUZZ_SECONDS) / $(words $(FUZZERS))))
 endif
 
-# Fuzzers in Python join here.
-fuzz: fuzz-core
+# Forged files, opened in child processes: a target for each module of tests/fuzz that is neither a helper nor a test.
+FORGED := $(filter-out _% test_%,$(notdir $(basename $(wildcard tests/fuzz/*.py))))
+
+fuzz-files: $(READY)
+	for target in $(FORGED); do \
+	  $(BIN)/python -m tests.fuzz.$$target --seconds $(shell expr $(FUZZ_SECONDS) / $(words $(FORGED))) --seed $$(date +%s) || exit 1; \
+	done
+
+fuzz: fuzz-core fuzz-files
 
 test-fuzz:
 	$(MAKE) fuzz-core FUZZ_SECONDS=$(words $(FUZZERS))

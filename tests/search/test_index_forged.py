@@ -156,6 +156,10 @@ def test_names_are_ours_alone(tmp_path, name):
     assert (tmp_path / "other" / OWN).read_bytes() == b"precious"
 
 
+def deep(levels):
+    return [deep(levels - 1)] if levels else 0
+
+
 def segment_names(index):
     return index.placed["segments"]
 
@@ -186,6 +190,7 @@ STRUCTURES = {
         "must have arrays",
     ),
     "a next id beyond all": (lambda index: index.manifest["notes"].update(next_id=2**64), "'next_id'"),
+    "deep settings": (lambda index: index.manifest["settings"].update(x=deep(60)), "settings and notes of 8"),
     "no generation": (lambda index: index.manifest.pop("generation"), "'generation'"),
 }
 
