@@ -40,5 +40,7 @@ def plain_labels(labels: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _is_missing(label: Any) -> bool:
-    # pandas' NA refuses to be compared, and pandas need not be there.
-    return label is None or (isinstance(label, float | np.floating) and label != label) or repr(label) == "<NA>"
+    # pandas' NA refuses to be compared, and pandas need not be there: it is known by its class.
+    if label is None or type(label).__name__ == "NAType":
+        return True
+    return isinstance(label, float | np.floating) and bool(label != label)
