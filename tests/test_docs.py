@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ilhash.storage import _npz, _reading
+from ilhash.vectors.io import _directory, _formats, _npy
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
@@ -32,6 +33,15 @@ def test_links_lead_to_files_and_headings(page):
 def test_security_is_one_step_from_the_front():
     assert "(docs/security.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert "(docs/security.md)" in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def test_bounds_of_vectors_are_as_stated():
+    text = " ".join((ROOT / "docs" / "security.md").read_text(encoding="utf-8").split())
+    assert f"may declare {_formats.LARGEST_CHUNK >> 30} GiB" in text
+    assert f"may declare {_formats.EXPANSION:,} bytes for each that is stored" in text
+    assert f"or {_formats.LARGE >> 20} MiB; a header of .npy may have {_npy.LONGEST_HEADER:,} bytes" in text
+    assert f"{_directory.MOST_DEEP} folders deep and hold {_directory.MOST_ENTRIES:,} entries" in text
+    assert f"left after {_directory.MOST_FOREIGN:,} files of no known kind" in text
 
 
 def test_bounds_of_memory_are_as_stated():

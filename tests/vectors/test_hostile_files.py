@@ -245,6 +245,21 @@ def test_a_dataset_of_nothing_and_chunks_of_everything(h5py, tmp_path):
     refused("chunks of at most 1073741824 bytes", tmp_path / "b.h5")
 
 
+@pytest.mark.parametrize("version", [None, "latest"])
+def test_a_heap_without_end_is_refused(h5py, version, tmp_path):
+    """Free space of no length, at which HDF5 goes on for ever."""
+    with h5py.File(tmp_path / "a.h5", "w", libver=version) as file:
+        file["y"] = [f"label {number}" for number in range(40)]
+    assert read_vector(tmp_path / "a.h5")[39] == "label 39"
+    data = bytearray((tmp_path / "a.h5").read_bytes())
+    place = data.index(b"GCOL") + 16
+    while int.from_bytes(data[place : place + 2], "little"):
+        place += 16 + (int.from_bytes(data[place + 8 : place + 16], "little") + 7) // 8 * 8
+    data[place + 8 : place + 16] = bytes(8)
+    (tmp_path / "a.h5").write_bytes(data)
+    refused("a heap with free space of no length", tmp_path / "a.h5", read_vector)
+
+
 # ---------------------------------------------------------------------------------------------- no regular file
 
 

@@ -1,5 +1,6 @@
 """Files that commands read and write: vectors, labels, codes, ids, hits, numbers, pictures."""
 
+import csv
 import io
 import json
 from collections.abc import Callable, Sequence
@@ -152,9 +153,11 @@ def hits_as_json(found: HitLists) -> str:
 
 
 def hits_as_files(path: Path, found: HitLists) -> dict[Path, bytes]:
-    """Return what is written: .json; .npz of offsets, ids and distances; .npy of ids, with distances beside it."""
+    """Return what is written: .json; .csv; .npz of offsets, ids and distances; .npy of ids, distances beside it."""
     if path.suffix == ".json":
         return {path: hits_as_json(found).encode() + b"\n"}
+    if path.suffix == ".csv":
+        return {path: _hits_as_csv(found)}
     ids = [ids.astype(str) if ids.dtype == object else ids for ids, _ in found]
     distances = [distances for _, distances in found]
     if path.suffix == ".npz":
@@ -165,6 +168,34 @@ def hits_as_files(path: Path, found: HitLists) -> dict[Path, bytes]:
     if len({len(row) for row in ids}) > 1:
         raise ValueError(f"--output must be a .npz or .json file where queries differ in their hits, got {path}")
     return {path: _npy(np.array(ids)), distances_beside(path): _npy(np.array(distances))}
+
+
+def _hits_as_csv(found: HitLists) -> bytes:
+    """Return a line for each hit, the nearest first."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(["query", "rank", "id", "distance"])
+    for query, (ids, distances) in enumerate(found):
+        for rank, (one, distance) in enumerate(zip(ids.tolist(), distances.tolist(), strict=True), 1):
+            lines.writerow([query, rank, one, distance])
+    return text.getvalue().encode()
+
+
+def kind_of(path: Path) -> str:
+    """Return what is at a path: "codes" (a file), "shards", "index", or "model" also for whatever else it may be."""
+    if path.is_file():
+        return "codes"
+    if (path / "config.json").exists():
+        return "model"
+    if any(path.glob("segment-*.bin")) or (path / "lock").exists():
+        return "index"
+    if any(path.glob("codes-*.npy")):
+        return "shards"
+    manifest = path / "manifest.json"
+    if not manifest.is_file():
+        return "model"
+    with manifest.open("rb") as file:
+        return "index" if file.read(11) == b'{"sha256": ' else "shards"
 
 
 def distances_beside(path: Path) -> Path:

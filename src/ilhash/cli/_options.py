@@ -22,6 +22,7 @@ Vectors = Annotated[
 ]
 Model = Annotated[Path, Argument(help="Directory of the model.")]
 Index = Annotated[Path, Argument(help="Folder of the index.")]
+Written = Annotated[Path, Argument(help="Directory of a model, of an index or of shards; or a file of codes.")]
 ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the model.")]
 Labels = Annotated[
     str | None, Option(help="Labels, one per vector, or an indicator matrix; file.csv::column names a column.")

@@ -52,6 +52,9 @@ def evaluate(
         asked = base.take(rows), truth[rows]
     else:
         stored, asked_truth = _labelled(queries, query_labels, base.n_bits, "--query-labels")
+        if base.model and stored.model and base.model != stored.model:
+            got = f"codes of another ({stored.model[:16]}...)"
+            raise ValueError(f"--queries must be of the model of the codes ({base.model[:16]}...), got {got}")
         asked = stored.read(), asked_truth
         protocol = ilhash.evaluation.GivenQueries.of(truth, asked_truth, **rules)
     with errors.status("measuring"):

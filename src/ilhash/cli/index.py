@@ -1,12 +1,13 @@
-"""``ilhash index``: codes into a durable index."""
+"""``ilhash index``: codes into a durable index, and out of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from numpy.typing import NDArray
 from typer import Argument, Option
 
 import ilhash
@@ -15,38 +16,98 @@ from ilhash.cli._options import CodeBits
 from ilhash.cli._screen import Timer, errors, tell
 from ilhash.storage import new_folder
 
+ROWS_AT_ONCE = 1 << 20  # of codes that are read at once
+
 
 def index(
-    codes: Annotated[Path, Argument(help="Packed codes, a .npy file or shards (what `ilhash encode` writes).")],
-    output: Annotated[Path, Option("--output", "-o", help="Folder for the index.")],
+    output: Annotated[Path, Option("--output", "-o", help="Folder of the index.")],
+    codes: Annotated[
+        Path | None, Argument(help="Packed codes, a .npy file or shards (what `ilhash encode` writes).")
+    ] = None,
     bits: CodeBits = None,
     ids: Annotated[
         str | None, Option(help="Ids, one per code: the lines of a .txt file, or what a .npy or .csv file holds.")
     ] = None,
     add: Annotated[bool, Option("--add", help="Add to an index that is already there.")] = False,
+    update: Annotated[bool, Option("--update", help="Give the items of --ids these codes instead of theirs.")] = False,
+    remove: Annotated[str | None, Option(help="Remove the items of these ids, a file as for --ids.")] = None,
 ) -> None:
-    """Make a durable index of codes: exact search, checksums, safe against crashes."""
-    if output.exists() and not add:
+    """Make a durable index of codes: exact search, checksums, safe against crashes. Or change one."""
+    names = _check(codes, output, ids, remove, add=add, update=update)
+    if remove is not None:
+        _remove(output, read_ids(remove))
+    elif codes is not None and update:
+        _update(output, codes, bits, names)
+    elif codes is not None:
+        _add(output, codes, bits, names, add=add)
+
+
+def _check(
+    codes: Path | None, output: Path, ids: str | None, remove: str | None, *, add: bool, update: bool
+) -> NDArray[Any] | None:
+    """Refuse options that do not go together; return the ids that were given."""
+    chosen = [name for name, given in (("--add", add), ("--update", update), ("--remove", remove is not None)) if given]
+    if len(chosen) > 1:
+        raise ValueError(f"one of --add, --update and --remove must be given at a time, got {' and '.join(chosen)}")
+    if remove is not None and (codes is not None or ids is not None):
+        raise ValueError("--remove must be given without codes and without --ids, got some")
+    if remove is None and codes is None:
+        raise ValueError("codes must be given, a .npy file or shards, got none")
+    if update and ids is None:
+        raise ValueError("--update must be given with --ids, the items that get other codes, got none")
+    if output.exists() and not chosen:
         raise ValueError(f"--output must be a new folder, got {output}, which exists; --add adds to an index")
-    names = None if ids is None else read_ids(ids)
+    return None if ids is None else read_ids(ids)
+
+
+def _add(output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None, *, add: bool) -> None:
     kind = "int" if names is None or names.dtype.kind in "iu" else "str"
-    with Timer() as took, errors.status("indexing"), _opened(output, codes, bits, kind, add) as (made, new):
-        made.add_blocks(new, names)
-        size = f"{len(made):,} items on {made.n_distinct:,} distinct codes"
+    opened = _opened(output, codes, bits) if add else _made(output, codes, bits, kind)
+    with Timer() as took, errors.status("indexing"), opened as (made, new):
+        made.add_blocks(new.blocks(ROWS_AT_ONCE), names)
+        size = _size(made)
     tell(f"indexed {len(new):,} codes of {new.n_bits} bits in {took}; {output} holds {size}")
+
+
+def _update(output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None) -> None:
+    with Timer() as took, errors.status("indexing"), _opened(output, codes, bits) as (made, new):
+        made.update(new.read(), names)
+        size = _size(made)
+    tell(f"updated {len(new):,} items in {took}; {output} holds {size}")
+
+
+def _remove(output: Path, names: NDArray[Any]) -> None:
+    with Timer() as took, errors.status("removing"), ilhash.HammingIndex.open(output) as made:
+        made.remove(names)
+        size = _size(made)
+    tell(f"removed {len(names):,} items in {took}; {output} holds {size}")
+
+
+def _size(made: ilhash.HammingIndex) -> str:
+    return f"{len(made):,} items on {made.n_distinct:,} distinct codes"
 
 
 @contextmanager
 def _opened(
-    output: Path, codes: Path, bits: int | None, ids: str, add: bool
+    output: Path, codes: Path, bits: int | None
 ) -> Iterator[tuple[ilhash.HammingIndex, ilhash.encoding.StoredCodes]]:
-    """Give the index, which is there or appears when all went well, and the codes."""
-    if add:
-        with ilhash.HammingIndex.open(output) as made:
-            if bits not in (None, made.n_bits):
-                raise ValueError(f"--bits must be that of the index ({made.n_bits}), got {bits}")
-            yield made, ilhash.open_codes(codes, made.n_bits)
-    else:
-        new = ilhash.open_codes(codes, bits)
-        with new_folder(output) as folder, ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=ids) as made:
-            yield made, new
+    """Give an index that is there, and codes of its model."""
+    with ilhash.HammingIndex.open(output) as made:
+        if bits not in (None, made.n_bits):
+            raise ValueError(f"--bits must be that of the index ({made.n_bits}), got {bits}")
+        new = ilhash.open_codes(codes, made.n_bits)
+        made.check_model(new.model)
+        yield made, new
+
+
+@contextmanager
+def _made(
+    output: Path, codes: Path, bits: int | None, ids: str
+) -> Iterator[tuple[ilhash.HammingIndex, ilhash.encoding.StoredCodes]]:
+    """Give an index that appears when all went well, and the codes, whose model it keeps."""
+    new = ilhash.open_codes(codes, bits)
+    with (
+        new_folder(output) as folder,
+        ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=ids, model=new.model) as made,
+    ):
+        yield made, new

@@ -1,18 +1,42 @@
-"""``ilhash info``: what a model is."""
+"""``ilhash info``: what a model, an index or a file of codes is."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 import ilhash
-from ilhash.cli._options import Model
-from ilhash.cli._screen import say
+from ilhash.cli._files import kind_of
+from ilhash.cli._options import Written
+from ilhash.cli._screen import say, tell
 
 
-def info(model: Model) -> None:
-    """Tell what a model is and how its bits were trained."""
-    loaded = ilhash.load(model)
+def info(path: Written) -> None:
+    """Tell what a model is and how its bits were trained; or what an index or codes hold."""
+    kind = kind_of(path)
+    if kind == "model":
+        _tell_model(path)
+    elif kind == "index":
+        _tell_index(path)
+    else:
+        codes = ilhash.open_codes(path)
+        files = f"{len(codes.names)} shards" if kind == "shards" else "one file"
+        tell(f"codes: {len(codes):,} of {codes.n_bits} bits ({codes.shape[1]} bytes each) in {files}")
+        tell(f"model: {codes.model or 'not known'}")
+
+
+def _tell_index(path: Path) -> None:
+    with ilhash.HammingIndex.open(path, writable=False) as index:
+        size = f"{len(index):,} items of {index.n_bits} bits on {index.n_distinct:,} distinct codes"
+        kinds = {"i": "whole numbers", "O": "texts"}
+        parts = ", ".join(f"{name} {size:.1f}" for name, size in index.bytes_per_item.items())
+        tell(f"index: {size}; ids are {kinds.get(index.ids.dtype.kind, 'texts')}\nbytes per item: {parts}")
+        tell(f"model: {index.model or 'not known'}")
+
+
+def _tell_model(path: Path) -> None:
+    loaded = ilhash.load(path)
     kinds = sorted({function.kind for function in loaded.functions_})
     size = f"{len(loaded.functions_)} bits, {loaded.n_features_in_} features"
     say.print(f"[bold]{type(loaded).__name__}[/] {size}, functions: {', '.join(kinds)}")

@@ -17,6 +17,7 @@ from ilhash.search import _merging as merging
 from ilhash.search._ids import LARGEST, IntIds, Rows, as_ids, refuse_repeated
 from ilhash.search._manifest import MANIFEST
 from ilhash.search._margins import MarginScale, as_margins
+from ilhash.search._models import fingerprint_of, refuse_another
 from ilhash.search._schema import NEXT_ID, Settings, read_next_id, segment_of, verify
 from ilhash.search._searching import Codes, Searchable
 from ilhash.search._segment import Segment
@@ -52,6 +53,8 @@ class HammingIndex(Searchable):
     ids : array_like, optional, n whole numbers or texts, each once; by default the items are numbered from 0 on.
         Texts of a list are kept as they are; NumPy's own arrays of texts lose NULs at the end
     margins : float array (n, n_bits), optional, ``model.decision_function(X)``, kept in 8 bits for ``search_margins``
+    model : fitted model or its fingerprint, optional, what made the codes; by default what codes of
+        ``ilhash.open_codes`` say. Codes and queries that say that they are of another one are refused
 
     Examples
     --------
@@ -64,9 +67,12 @@ class HammingIndex(Searchable):
     [['c', 'a']]
     """
 
-    def __init__(self, codes: Any = None, *, n_bits: int, ids: Any = None, margins: Any = None) -> None:
+    def __init__(
+        self, codes: Any = None, *, n_bits: int, ids: Any = None, margins: Any = None, model: Any = None
+    ) -> None:
         packed.bytes_per_code(n_bits)
         self.n_bits = int(n_bits)
+        self.model = fingerprint_of(getattr(codes, "model", None) if model is None else model)
         self._held = _Contents()
         self._scale: MarginScale | None = None
         self._store: Store | None = None
@@ -121,6 +127,7 @@ class HammingIndex(Searchable):
         """
         with self._mutex:
             self._settle()
+            refuse_another(self.model, getattr(codes, "model", None), "codes")
             new = packed.check(codes, self.n_bits)
             names = self._automatic_ids(len(new)) if ids is None else as_ids(ids, len(new), self._kind)
             segment = self._built(new, names, margins)
@@ -143,6 +150,7 @@ class HammingIndex(Searchable):
         -------
         int, how many items were added
         """
+        refuse_another(self.model, getattr(blocks, "model", None), "codes")
         with self._mutex:
             self._settle()
             before, large = len(self), _large_blocks(packed.check(block, self.n_bits) for block in blocks)
@@ -197,6 +205,7 @@ class HammingIndex(Searchable):
         """
         with self._mutex:
             self._settle()
+            refuse_another(self.model, getattr(codes, "model", None), "codes")
             new = packed.check(codes, self.n_bits)
             names = as_ids(ids, len(new), self._kind)
             self._change(self._built(new, names, margins), self._dead(names), self._next_after(None))
@@ -300,6 +309,7 @@ class HammingIndex(Searchable):
         n_bits: int | None = None,
         ids: str = "int",
         margins: Any = None,
+        model: Any = None,
         writable: bool = True,
     ) -> HammingIndex:
         """Open the index in a folder, or make one there where there is none and ``n_bits`` is given.
@@ -313,6 +323,8 @@ class HammingIndex(Searchable):
         n_bits : int, optional, of a new index; of an existing one it is checked
         ids : {"int", "str"}, default "int", the kind of ids of a new index
         margins : float array (n, n_bits), optional, of a new index with margins: a sample that the 8 bits are to span
+        model : fitted model or its fingerprint, optional, what makes the codes of a new index; of an existing one it is
+            checked
         writable : bool, default True, false reads a snapshot, which ``refresh`` renews, and takes no lock
 
         Returns
@@ -324,9 +336,9 @@ class HammingIndex(Searchable):
         elif not writable:
             raise ValueError(f"path must hold an index to be read, got {path}, which holds none")
         else:
-            store = Store.create(path, cls._empty(n_bits, ids, margins)._settings)
+            store = Store.create(path, cls._empty(n_bits, ids, margins, model)._settings)
         try:
-            return cls._on(store, n_bits)
+            return cls._on(store, n_bits, model)
         except BaseException:
             store.close()
             raise
@@ -346,8 +358,8 @@ class HammingIndex(Searchable):
                 store.commit(add=[united.arrays])
 
     @classmethod
-    def _empty(cls, n_bits: int, ids: str, margins: Any) -> HammingIndex:
-        index = cls(n_bits=n_bits)
+    def _empty(cls, n_bits: int, ids: str, margins: Any, model: Any) -> HammingIndex:
+        index = cls(n_bits=n_bits, model=model)
         if ids not in ("int", "str"):
             raise ValueError(f"ids must be 'int' or 'str', the kind of ids of a new index, got {ids!r}")
         index._held = _Contents(kind=ids)
@@ -358,14 +370,16 @@ class HammingIndex(Searchable):
     def _settings(self) -> dict[str, Any]:
         """What a store keeps beside the segments."""
         scale = {"margin_scale": self._scale.factor.tolist()} if self._scale else {}
-        return {"n_bits": self.n_bits, "ids": self._kind or "int", **scale}
+        model = {"model": self.model} if self.model else {}
+        return {"n_bits": self.n_bits, "ids": self._kind or "int", **scale, **model}
 
     @classmethod
-    def _on(cls, store: Store, n_bits: int | None) -> HammingIndex:
+    def _on(cls, store: Store, n_bits: int | None, model: Any) -> HammingIndex:
         settings = Settings.read(store.settings, store.path)
         if n_bits is not None and n_bits != settings.n_bits:
             raise ValueError(f"n_bits must be that of the index ({settings.n_bits}), got {n_bits}")
-        index = cls(n_bits=settings.n_bits)
+        refuse_another(settings.model, fingerprint_of(model), "model")
+        index = cls(n_bits=settings.n_bits, model=settings.model)
         index._scale, index._held, index._store = settings.scale, _Contents(kind=settings.kind), store
         _ = index._contents  # what is wrong with it is said now
         return index

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.search._hits import Hits
+from ilhash.search._ids import as_ids, refuse_repeated
 
 
-def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hits:
+def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids: Any = None) -> Hits:
     """Return hits in the order of the Euclidean distance between vectors, then of ids.
 
     A search in Hamming space brings a shortlist; the vectors decide its order, inside one code, too. Only the rows of
@@ -18,9 +19,11 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hit
 
     Parameters
     ----------
-    hits : Hits, of a search with more answers than are wanted in the end; ids must be row numbers of ``vectors``
+    hits : Hits, of a search with more answers than are wanted in the end
     queries, vectors : array (n_queries, D) and (n, D), of the queries, and of the items in the order of their ids
     k : int, optional, how many to keep; None: all
+    ids : array_like (n,), optional, the id of each row of vectors, numbers or texts, each once; by default ids are
+        row numbers
 
     Returns
     -------
@@ -36,12 +39,27 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None) -> Hit
     if wanted.ndim != 2 or len(wanted) != len(hits) or np.ndim(vectors) != 2 or wanted.shape[1] != vectors.shape[1]:
         got = f"shape {wanted.shape} for {len(hits)} queries and vectors of shape {np.shape(vectors)}"
         raise ValueError(f"queries must have one row per query and the columns of vectors, got {got}")
-    ids = np.sort(hits.ids, axis=1)
-    if ids.dtype == object or (ids.size and (ids.min() < 0 or ids.max() >= len(vectors))):
-        raise ValueError(f"ids of hits must be row numbers of vectors (0 to {len(vectors) - 1}), got others")
-    distances = np.empty(ids.shape, np.float32)
-    for q, row in enumerate(ids):
+    found = np.sort(hits.ids, axis=1)
+    rows = _rows(found, len(vectors), ids)
+    distances = np.empty(found.shape, np.float32)
+    for q, row in enumerate(rows):
         difference = np.asarray(vectors[row], np.float32) - wanted[q]
         distances[q] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     order: NDArray[np.int64] = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(ids, order, 1), exact=False)
+    return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(found, order, 1), exact=False)
+
+
+def _rows(found: NDArray[Any], n: int, ids: Any) -> NDArray[np.int64]:
+    """Return the rows of vectors whose ids were found."""
+    if ids is None:
+        if found.dtype == object or (found.size and (found.min() < 0 or found.max() >= n)):
+            raise ValueError(f"ids of hits must be row numbers of vectors (0 to {n - 1}), got others; see ids")
+        return found.astype(np.int64)
+    names = as_ids(ids, n, "str" if found.dtype == object else "int")
+    refuse_repeated(names)
+    order = np.argsort(names, kind="stable")
+    places = np.minimum(np.searchsorted(names[order], found.ravel()), n - 1)
+    missing = np.count_nonzero(names[order][places] != found.ravel())
+    if missing:
+        raise ValueError(f"ids must hold those of all hits, got {missing} of {found.size} hits that are not among them")
+    return order[places].reshape(found.shape)

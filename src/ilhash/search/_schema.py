@@ -21,6 +21,7 @@ from ilhash.search._damage import Damage, sound
 from ilhash.search._header import FileEntry
 from ilhash.search._manifest import MANIFEST, Manifest
 from ilhash.search._margins import MarginScale
+from ilhash.search._models import FINGERPRINT
 from ilhash.search._segment import Body, Segment
 from ilhash.search._snapshot import StoredSegment, check_removals, check_segment_file, dead_rows, newest
 from ilhash.search._verify import Report, verify_files
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     n_bits: int
     kind: str
     scale: MarginScale | None
+    model: str | None = None  # fingerprint of the model that made the codes; None where it is not known
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], folder: Path) -> Settings:
@@ -58,7 +60,8 @@ class Settings(NamedTuple):
             scale = None
             if "margin_scale" in record:
                 scale = MarginScale(_scale(record.items("margin_scale"), n_bits, record.where))
-            return cls(n_bits, record.one_of("ids", ("int", "str")), scale)
+            model = record.text("model", FINGERPRINT) if "model" in record else None
+            return cls(n_bits, record.one_of("ids", ("int", "str")), scale, model)
 
 
 def _scale(values: list[Any], n_bits: int, where: str) -> NDArray[np.float32]:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._checks import check_count, check_threads
+from ilhash._checks import check_choice, check_count, check_threads
 from ilhash.search import _merging as merging
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._ids import Rows, as_ids
 from ilhash.search._margins import MarginScale, as_margins, rescored_by_margins
+from ilhash.search._models import fingerprint_of, refuse_another
 from ilhash.search._segment import Segment
 
 Codes = NDArray[np.uint8]
@@ -24,6 +25,7 @@ class Searchable:
     """Codes of items, of which ``HammingIndex`` says where they are; arrays that are returned are the caller's own."""
 
     n_bits: int
+    model: str | None  # fingerprint of the model that made the codes; None where it is not known
     _scale: MarginScale | None  # of the margins that are kept
 
     @property
@@ -195,6 +197,41 @@ class Searchable:
         distances = hits.distances.astype(np.float32).reshape(shape)
         all_in = size >= sum(s.n_alive for s in segments)
         return Hits(distances[:, :k], hits.ids.reshape(shape)[:, :k], exact=all_in)
+
+    def check_model(self, model: Any) -> None:
+        """Refuse a model that is not the one whose codes the index holds; where that is not known, by its bits alone.
+
+        Parameters
+        ----------
+        model : a fitted model, or the fingerprint of one
+        """
+        if hasattr(model, "functions_") and len(model.functions_) != self.n_bits:
+            raise ValueError(f"model must have the {self.n_bits} bits of the index, got {len(model.functions_)}")
+        refuse_another(self.model, fingerprint_of(model), "codes")
+
+    def search_vectors(
+        self, model: Any, X: Any, k: int = 10, *, order: str = "hamming", n_threads: int = 1, allowed: Any = None
+    ) -> Hits:
+        """Return the k nearest items of each vector, by the codes that the index's own model gives it.
+
+        Parameters
+        ----------
+        model : the fitted model whose codes the index holds; another one is refused
+        X : array (n_queries, D), vectors, also what ilhash.open_vectors gives
+        order : {"hamming", "asymmetric", "margins"}, default "hamming", as in :meth:`search`,
+            :meth:`search_asymmetric` or :meth:`search_margins`
+        k, n_threads, allowed : as in :meth:`search`
+
+        Returns
+        -------
+        Hits, ids and distances of that order
+        """
+        check_choice("order", order, ("hamming", "asymmetric", "margins"))
+        self.check_model(model)
+        if order == "hamming":
+            return self.search(model.transform(X), k, n_threads=n_threads, allowed=allowed)
+        search = self.search_asymmetric if order == "asymmetric" else self.search_margins
+        return search(model.decision_function(X), k, n_threads=n_threads, allowed=allowed)
 
     # -------------------------------------------------------------------------------------------- input
 

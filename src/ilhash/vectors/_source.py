@@ -266,8 +266,16 @@ def state_of_files(X: Any) -> str | None:
         files = [Path(root.filename)] if root is not None and root.filename is not None else []
     if not files:
         return None
-    about = sorted((stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, files))
+    about = sorted(map(_size_and_time, files))
     return hashlib.sha256(repr(about).encode()).hexdigest()
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    try:
+        about = os.stat(path)
+    except OSError:  # a map outlives the name of its file
+        return -1, -1
+    return about.st_size, about.st_mtime_ns
 
 
 def portable(X: Any) -> Any:

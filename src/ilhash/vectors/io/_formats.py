@@ -71,9 +71,15 @@ def open_users_file(path: Path) -> IO[bytes]:
     return open_file(Path(os.path.realpath(path)))
 
 
+def in_one_line(names: Sequence[str]) -> str:
+    """Return names in one line, however they are called and however many there are."""
+    shown = ", ".join(" ".join(name.split())[:100] for name in names[:20])
+    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
 def pick(path: Path, key: str | None, names: Sequence[str], what: str) -> str:
     """Name the array meant by `key`, or the only one there is."""
-    listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "") if names else "none"
+    listed = in_one_line(names) or "none"
     if key is not None and key not in names:
         raise ValueError(f"{path} must hold {what} {key!r}, got: {listed}")
     if key is None and len(names) != 1:

@@ -21,6 +21,7 @@ from ._formats import (
     Array,
     Declared,
     decoding,
+    in_one_line,
     open_users_file,
     pick,
     reader,
@@ -30,6 +31,8 @@ from ._formats import (
 from ._rows import RowsInFile
 
 # Numbers of the filters that HDF5 and h5py bring along.
+HEAP = b"GCOL\x01\x00\x00\x00"  # how a heap of texts begins
+SMALLEST_HEAP = 4096  # bytes of one that the library takes for a heap
 FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 
 
@@ -62,8 +65,29 @@ def read_h5(path: Path, key: str | None, ndims: Sequence[int]) -> Array | Declar
         is_text = reader("h5py", path).check_string_dtype(dataset.dtype) is not None
         if not is_text and dataset.dtype.kind not in "biufS":
             return Declared(dataset.shape, dataset.dtype)
+        if dataset.dtype.kind == "O":
+            _refuse_endless_heap(path, dataset)
         array: Array = (dataset.asstr() if is_text else dataset)[()]
     return np.array(array, dtype=np.str_) if is_text else array
+
+
+def _refuse_endless_heap(path: Path, dataset: Any) -> None:
+    """Refuse heaps, where texts of any length are kept, with free space of no length: the library would never end."""
+    if dataset.file.id.get_create_plist().get_sizes() != (8, 8):
+        raise ValueError("lengths of another size than 8 bytes")
+    with open_users_file(path) as file:
+        data = file.read()
+    begin = data.find(HEAP)
+    while begin >= 0:
+        size = int.from_bytes(data[begin + 8 : begin + 16], "little")
+        place, end = begin + 16, begin + size
+        while size >= SMALLEST_HEAP and place + 16 <= min(end, len(data)):
+            number = int.from_bytes(data[place : place + 2], "little")
+            length = int.from_bytes(data[place + 8 : place + 16], "little")
+            if number == 0 and length < 16:
+                raise ValueError("a heap with free space of no length")
+            place += length if number == 0 else 16 + (length + 7) // 8 * 8
+        begin = data.find(HEAP, begin + 1)
 
 
 @contextmanager
@@ -97,7 +121,7 @@ def _h5_name(path: Path, key: str | None, shapes: dict[str, tuple[int, ...]], nd
         names = [name for name, shape in shapes.items() if len(shape) == ndim]
         if names:
             return pick(path, None, names, f"{ndim}-D dataset")
-    got = ", ".join(f"{name} {shape}" for name, shape in list(shapes.items())[:20]) or "none"
+    got = in_one_line([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
     raise ValueError(f"{path} must hold a {' or '.join(f'{n}-D' for n in ndims)} dataset, got: {got}")
 
 

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from ilhash.vectors import VectorSource
 
 from ._directory import Begins
-from ._formats import Array, decoding, open_users_file, pick, reader, refuse_expansion, refuse_large_chunk
+from ._formats import Array, decoding, in_one_line, open_users_file, pick, reader, refuse_expansion, refuse_large_chunk
 
 BATCH_BYTES = 16 << 20  # of values, as an array
+MOST_ROWS = 2**48
 
 
 def read_parquet(path: Path, key: str | None, *, nulls: bool = False) -> Array:
@@ -29,8 +30,8 @@ def read_parquet(path: Path, key: str | None, *, nulls: bool = False) -> Array:
     """
     with open_parquet(path) as file:
         names = feature_columns(path, file, key)
-        groups = [_values_of(path, file, group, names) for group in range(file.metadata.num_row_groups)]
-        refuse_expansion(path, "its columns", 8 * sum(sum(values) for _, values in groups), path.stat().st_size)
+        declared = 8 * sum(_rows_of_groups(path, file)) * _width(path, file, names)
+        refuse_expansion(path, "its columns", declared, path.stat().st_size)
         with decoding(path):
             table = file.read(columns=names)
     if nulls and table.num_columns == 1 and 0 < table.column(0).null_count < table.num_rows:
@@ -66,17 +67,24 @@ def feature_columns(path: Path, file: Any, key: str | None) -> list[str]:
     return [name for name in names if not isinstance(index, list) or name not in index]
 
 
-def _values_of(path: Path, file: Any, group: int, names: list[str]) -> tuple[int, list[int]]:
-    """Return what a row group declares: its rows, and the values of each of some columns."""
+def _rows_of_groups(path: Path, file: Any) -> list[int]:
+    """Return the rows that each row group declares.
+
+    What it declares of its columns is not asked for: pyarrow ends the process where that is wrong.
+    """
     with decoding(path):
-        about = file.metadata.row_group(group)
-        chunks = [about.column(c) for c in range(about.num_columns)]
-        beginnings = tuple(f"{name}." for name in names)
-        wanted = [int(c.num_values) for c in chunks if f"{c.path_in_schema}.".startswith(beginnings)]
-        rows = int(about.num_rows)
-        if rows < 0 or min(wanted, default=0) < 0:
-            raise ValueError("a negative number of rows or values")
-    return rows, wanted
+        rows = [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
+    if min(rows, default=0) < 0 or sum(rows) >= MOST_ROWS:
+        raise ValueError(f"{path} must declare from 0 to {MOST_ROWS} rows, got {sum(rows)}")
+    return rows
+
+
+def _width(path: Path, file: Any, names: list[str]) -> int:
+    """Return the values of a row, as far as the schema says: one for a list of any length."""
+    types = importlib.import_module("pyarrow.types")
+    with decoding(path):
+        kinds = [field.type for field in file.schema_arrow if field.name in names]
+        return sum(kind.list_size if types.is_fixed_size_list(kind) else 1 for kind in kinds)
 
 
 def _kind(arrow_type: Any) -> str:
@@ -113,7 +121,7 @@ def table_array(path: Path, table: Any) -> Array:
     if kinds == ["string"]:
         with decoding(path):
             return np.array(table.column(0).to_pylist(), dtype=np.str_)
-    got = ", ".join(f"{field.name} ({field.type})" for field in table.schema) or "no column"
+    got = in_one_line([f"{field.name} ({field.type})" for field in table.schema]) or "no column"
     raise ValueError(
         f"{path} must hold only numeric columns or one column of numeric lists (choose it with "
         f"{path.name}::column), got: {got}"
@@ -158,17 +166,13 @@ class ParquetSource(VectorSource):
         self.path = path
         file = self._opened()
         columns = self.feature_columns = feature_columns(path, file, key)
-        declared = [_values_of(path, file, group, columns) for group in range(file.metadata.num_row_groups)]
-        # A list is decoded whole, however long it is.
-        refuse_large_chunk(path, max((8 * sum(values) // rows for rows, values in declared if rows), default=0))
-        n = sum(rows for rows, _ in declared)
-        if n >= 2**48:
-            raise ValueError(f"{path} must hold fewer rows than 2**48, got {n} declared ones")
-        self.groups = Begins([rows for rows, _ in declared])
+        rows = _rows_of_groups(path, file)
+        refuse_large_chunk(path, 8 * _width(path, file, columns))  # a row is decoded whole
+        self.groups, n = Begins(rows), sum(rows)
         self.dtype, width = np.dtype(np.float64), 0
         with decoding(path):
             empty = file.schema_arrow.empty_table().select(columns)
-        filled = next((group for group, (rows, _) in enumerate(declared) if rows), None)
+        filled = next((group for group, own in enumerate(rows) if own), None)
         first = table_array(path, empty) if filled is None else next(self._decoded(filled, 1), None)
         if first is not None and first.ndim == 2:
             self.dtype, width = first.dtype, first.shape[1]

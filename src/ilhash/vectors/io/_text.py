@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._formats import open_users_file
+from ._formats import in_one_line, open_users_file
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 # The names a column of text labels is given; anything else could itself be a label.
@@ -70,7 +70,7 @@ def read_csv(path: Path, key: str | None = None) -> npt.NDArray[np.float64]:
     chosen = _features(path, header, skip, key)
     if not chosen:
         fault = _first_fault(path, skip, None) if key is None else None
-        alone = f"must hold a column of numbers, got ids, labels and text alone: {', '.join(header)}"
+        alone = f"must hold a column of numbers, got ids, labels and text alone: {in_one_line(header)}"
         raise ValueError(f"{path} {fault or alone}")
     return _numbers(path, skip, None if chosen == list(range(len(header))) else chosen)
 
@@ -113,9 +113,9 @@ def _refuse_numbers_among_text(path: Path, header: list[str], skip: int, text: s
         for column in text:
             if column < len(cells) and _is_number(cells[column]):
                 raise ValueError(
-                    f"{path} must hold numbers in all lines of column {header[column]!r} or in none, got "
+                    f"{path} must hold numbers in all lines of column {_shown(header[column])} or in none, got "
                     f"{_shown(first[1][column])} in line {first[0]} and {_shown(cells[column])} in line {line}; "
-                    f"{path.name}::!{header[column]} leaves it out"
+                    f"{path.name}::!{in_one_line([header[column]])} leaves it out"
                 )
 
 
@@ -123,7 +123,7 @@ def _place(path: Path, header: list[str], name: str) -> int:
     """Return the column of a name that occurs once."""
     places = [column for column, own in enumerate(header) if own == name.strip()]
     if len(places) != 1:
-        found = ", ".join(header) if not places else f"{len(places)} columns of this name"
+        found = in_one_line(header) if not places else f"{len(places)} columns of this name"
         raise ValueError(f"{path} must hold one column {name.strip()!r}, got: {found}")
     return places[0]
 
@@ -163,7 +163,7 @@ def read_csv_labels(path: Path, key: str | None = None) -> npt.NDArray[Any]:
         try:
             return _numbers(path, skip, None)
         except ValueError as error:
-            hint = "" if header is None else f"; {path.name}::column chooses one of {', '.join(header)}"
+            hint = "" if header is None else f"; {path.name}::column chooses one of {in_one_line(header)}"
             raise ValueError(f"{error}{hint}") from None
     labels = _column(path, [(line, cells[0]) for line, cells in rows])
     return as_labels(labels[1:] if _has_header(labels) else labels)
