@@ -20,14 +20,15 @@ from ilhash.methods import ITQ, LSH
 BITS, N_QUERIES = 64, 500
 MODELS = {
     "LSH": LSH(n_bits=BITS),
+    "ILH by default": ILH(n_bits=BITS),
     "ITQ": ITQ(n_bits=BITS),
-    "ILHt, 100 similar and 100 dissimilar": ILH(n_bits=BITS),
-    "the same, one sweep": ILH(n_bits=BITS, max_sweeps=1),
-    "10 similar and 10 dissimilar": ILH(n_bits=BITS, n_similar=10, n_dissimilar=10),
-    "10 similar and 100 dissimilar": ILH(n_bits=BITS, n_similar=10, n_dissimilar=100),
-    "10 similar and 200 dissimilar": ILH(n_bits=BITS, n_similar=10, n_dissimilar=200),
-    "5 similar and 100 dissimilar": ILH(n_bits=BITS, n_similar=5, n_dissimilar=100),
-    "100 and 100, a tenth of the features": ILH(n_bits=BITS, diversity="tf", n_features=0.1),
+    "ILHt, 100 similar and 100 dissimilar": ILH(n_bits=BITS, start="random"),
+    "the same, one sweep": ILH(n_bits=BITS, start="random", max_sweeps=1),
+    "10 similar and 10 dissimilar": ILH(n_bits=BITS, start="random", n_similar=10, n_dissimilar=10),
+    "10 similar and 100 dissimilar": ILH(n_bits=BITS, start="random", n_similar=10, n_dissimilar=100),
+    "10 similar and 200 dissimilar": ILH(n_bits=BITS, start="random", n_similar=10, n_dissimilar=200),
+    "5 similar and 100 dissimilar": ILH(n_bits=BITS, start="random", n_similar=5, n_dissimilar=100),
+    "100 and 100, a tenth of the features": ILH(n_bits=BITS, start="random", diversity="tf", n_features=0.1),
 }
 
 

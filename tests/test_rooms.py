@@ -13,7 +13,7 @@ ROOT = Path(ilhash.__file__).parent
 # In the order in which they may know each other; docs/architecture.md says what lives in each.
 ROOMS = [
     *("_version", "_core", "_extras", "_checks", "_labels", "_parameters", "storage", "vectors", "vectors.io", "codes"),
-    *("graph", "objective", "affinity", "zstep", "functions", "diversity", "parallel"),
+    *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
     *("encoding", "hasher", "evaluation", "ensemble", "methods", "models"),
     *("search", "datasets", "plots", "experiments", "cli", "__main__"),
 ]

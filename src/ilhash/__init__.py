@@ -27,19 +27,31 @@ from ilhash._version import __version__
 if TYPE_CHECKING:
     from ilhash import codes, datasets, evaluation, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
-    from ilhash.ensemble import ILH, HoldOut, Mix, grow, prune
+    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, prune
     from ilhash.models import load
     from ilhash.search import HammingIndex
     from ilhash.storage import StorageError
     from ilhash.vectors.io import open_vectors
 
-__all__ = ["ILH", "HammingIndex", "HoldOut", "Mix", "StorageError", "__version__", "core_simd", "grow", "load", "prune"]
+__all__ = [
+    "ILH",
+    "HammingIndex",
+    "HoldOut",
+    "Mix",
+    "QualityWarning",
+    "StorageError",
+    "__version__",
+    "core_simd",
+    "grow",
+    "load",
+    "prune",
+]
 __all__ += ["codes", "datasets", "evaluation", "methods", "objective", "search"]
 __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
-    **dict.fromkeys(("ILH", "HoldOut", "Mix", "grow", "prune"), "ilhash.ensemble"),
+    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "prune"), "ilhash.ensemble"),
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
     "load": "ilhash.models",

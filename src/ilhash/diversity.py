@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 
-__all__ = ["Draw", "NeighborhoodOrder", "Plan", "RowOrder", "UniformOrder", "drawn_rows", "seed_for"]
+__all__ = ["Draw", "NeighborhoodOrder", "Plan", "RowOrder", "UniformOrder", "drawn_others", "drawn_rows", "seed_for"]
 
 # One number per thing that is drawn; never renumber them, models would change.
 _STREAMS = {
@@ -30,6 +30,9 @@ _STREAMS = {
     "sample": 9,
     "direction": 10,
     "held out": 11,
+    "directions": 12,
+    "rotation": 13,
+    "others": 14,
 }
 
 Range = int | tuple[int, int]
@@ -122,11 +125,22 @@ def drawn_rows(
     return order.take(seed_for(random_state, "rows", None, turn), slot * n_train, n_train)
 
 
+def drawn_others(order: RowOrder | None, random_state: int, letters: str, count: int, bit: int) -> NDArray[np.int64]:
+    """Return rows without supervision that a bit draws, own ones under the letter t."""
+    if order is None or count == 0:
+        return np.empty(0, np.int64)
+    return order.take(seed_for(random_state, "others", bit if "t" in letters else None), 0, count)
+
+
 @dataclass(frozen=True)
 class Draw:
-    """What one bit drew: rows and features (None: all), seeds of five things, and numbers of neighbours."""
+    """What one bit drew: rows and features (None: all), seeds of five things, and numbers of neighbours.
+
+    ``others`` are rows that nothing is known of, which are in the training set all the same.
+    """
 
     rows: NDArray[np.int64]
+    others: NDArray[np.int64]
     features: NDArray[np.int32] | None  # sorted
     start: int
     graph: int
@@ -151,6 +165,8 @@ class Plan:
     dissimilar: Range
     block_order: str
     row_order: RowOrder
+    n_others: int = 0
+    other_order: RowOrder | None = None
 
     @property
     def n_disjoint(self) -> int:
@@ -165,6 +181,7 @@ class Plan:
             graph_of = bit
         return Draw(
             rows=drawn_rows(self.row_order, self.random_state, self.letters, self.sampling, self.n_train, bit, attempt),
+            others=drawn_others(self.other_order, self.random_state, self.letters, self.n_others, bit),
             features=self._features(own["f"]),
             start=seed_for(self.random_state, "start", own["i"], attempt),
             graph=seed_for(self.random_state, "graph", graph_of, attempt),

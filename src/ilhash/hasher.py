@@ -172,6 +172,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
         client: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        check: bool = True,
     ) -> Own:
         """Train all bits.
 
@@ -182,9 +183,9 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array (n, D), also a memory map or what ilhash.open_vectors gives, of which only drawn rows are read
-        y : array (n,) or (n, L), optional
-            Labels, or an indicator matrix; not looked at by unsupervised methods. Without any supervision ILH learns
-            from Euclidean neighbours.
+        y : array (n,) or (n, L), or list of sets or lists, optional
+            Labels, several labels for each point (of one without any nothing is known), or an indicator matrix; not
+            looked at by unsupervised methods. Without any supervision ILH learns from Euclidean neighbours.
         affinity : sparse matrix (n, n), optional, symmetric, of signed weights, instead of y
         pairs : array (m, 3) or tuple, optional
             Rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y.
@@ -194,6 +195,9 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint : path-like, optional
             A directory for finished bits; a run that was killed goes on from there, with the same result. That of a mix
             has a folder for each family that is ILH, such as ``0-ilh``.
+        check : bool, default True
+            Look at what was trained, where there are bits and points enough, and warn (``ilhash.QualityWarning``) of
+            what can be made better. The model is the same either way. Of methods other than ILH nothing is looked at.
 
         Returns
         -------
@@ -202,7 +206,12 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         graph, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
         with self._all_or_nothing():
             self._fit(X, y, graph, means, progress)
+        if check:
+            self._check_quality(X, y, graph)
         return self
+
+    def _check_quality(self, X: Any, y: Any, graph: Given) -> None:
+        """Warn of what can be made better."""
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 
-__all__ = ["MAX_SWEEPS", "ZStep", "minimize", "random_start"]
+__all__ = ["MAX_SWEEPS", "ZStep", "minimize", "random_start", "stays"]
 
 MAX_SWEEPS = 1000  # graphs of nearest neighbours were seen to need 50; this only stops the hopeless
 
@@ -32,6 +32,11 @@ class ZStep:
     def sweeps(self) -> int:
         """Number of sweeps over all blocks, the last and idle one included."""
         return len(self.energies) - 1
+
+
+def stays(start: NDArray[np.int8]) -> ZStep:
+    """Return the outcome of no z-step at all."""
+    return ZStep(start, np.zeros(1), 0, True)
 
 
 def random_start(n: int, seed: int) -> NDArray[np.int8]:

@@ -95,7 +95,7 @@ def test_other_number_of_features(blobs):
         (np.array([None, "a"] * 400, dtype=object), "1 class"),
         (np.full((800, 3), 2), "0 and 1"),
         (np.zeros((800, 2, 2)), "3-D"),
-        ([[1], [1, 2]] * 400, "MultiLabelBinarizer"),
+        ([[1], 2] * 400, "sets or lists of labels in every row, got 400 of 800 others"),
     ],
 )
 def test_labels(blobs, y, message):
@@ -157,7 +157,6 @@ def test_pairs_and_affinities(blobs):
         ({"affinity": graph}, "symmetric"),
         ({"affinity": symmetric.toarray()}, "scipy sparse"),
         ({"affinity": symmetric[:10, :10]}, "800 x 800"),
-        ({"affinity": symmetric}, "repel"),
         ({"affinity": scipy.sparse.csr_array((800, 800))}, "no entry"),
         ({"pairs": [[0, 800, 1]]}, "0 to 799"),
         ({"pairs": [[0, 1, 1], [1, 0, -1]]}, "contradict"),
@@ -173,9 +172,16 @@ def test_pairs_and_affinities(blobs):
         sentence(error)
 
 
-def test_only_similar_pairs_cannot_be_learnt_from(blobs):
+@pytest.mark.parametrize("given", [{"pairs": [[0, 1, 1], [2, 3, 1]]}, {"affinity": scipy.sparse.eye_array(800, k=1)}])
+def test_similar_pairs_alone_give_directions_but_nothing_to_cut(blobs, given):
+    if "affinity" in given:
+        given = {"affinity": given["affinity"] + given["affinity"].T}
     with pytest.raises(ValueError, match="dissimilar"):
-        ILH(**SMALL).fit(blobs[0], pairs=[[0, 1, 1], [2, 3, 1]])
+        ILH(start="random", **SMALL).fit(blobs[0], **given)
+    model = ILH(**SMALL).fit(blobs[0], **given)
+    assert (model.start_["kind"], model.start_["uses_graph"]) == ("projection", False)
+    assert "similar pairs alone" in model.start_["reason"]
+    assert {report.sweeps for report in model.bits_} == {0}
 
 
 def test_too_many_training_points_are_all_used_with_a_warning(blobs):
@@ -191,8 +197,11 @@ def test_small_classes_give_one_warning_that_names_class_and_count(blobs):
     few = np.flatnonzero(names == "rare")[12:]
     keep = np.setdiff1d(np.arange(len(y)), few)
     with pytest.warns(UserWarning, match=r"class rare \(\d+ points for bit \d\)") as caught:
-        ILH(n_bits=4, n_similar=20, n_dissimilar=20).fit(X[keep], names[keep])
+        ILH(n_bits=4, n_similar=20, n_dissimilar=20, start="random").fit(X[keep], names[keep])
     assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ILH(n_bits=4, n_similar=20, n_dissimilar=20).fit(X[keep], names[keep])
 
 
 def test_constant_features_and_duplicate_rows_do_no_harm(blobs):

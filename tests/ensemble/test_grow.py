@@ -146,5 +146,5 @@ def test_other_models_are_refused(digits):
 
 def test_what_every_bit_warns_of_is_said_once(digits):
     with pytest.warns(UserWarning, match="too few points") as warned:
-        grow(ILH(n_similar=150, n_train=300), *digits, max_bits=6, step=1)
+        grow(ILH(n_similar=150, n_train=300, start="random"), *digits, max_bits=6, step=1)
     assert len(warned) == 1

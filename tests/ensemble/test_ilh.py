@@ -377,7 +377,7 @@ def test_reports_tell_what_happened(digits):
 def test_sweep_limit_is_reported(digits):
     X, _ = digits
     with pytest.warns(ConvergenceWarning, match="max_sweeps=1"):
-        model = ILH(n_bits=2, max_sweeps=1, **SMALL).fit(X)
+        model = ILH(n_bits=2, max_sweeps=1, start="random", **SMALL).fit(X)
     assert not model.bits_[0].converged
 
 

@@ -24,10 +24,10 @@ def reads():
     found = Reads()
     pose, gather, two_sided = _bit.BitTrainer._pose, _bit.gather, _bit._Problem.two_sided
 
-    def posed(self, draw, attempts, watch):
+    def posed(self, draw, attempts, bit, watch):
         if attempts == 1:
             found.append(None)
-        return pose(self, draw, attempts, watch)
+        return pose(self, draw, attempts, bit, watch)
 
     def gathered(X, rows, *others, **options):
         found[-1] = rows  # of several draws the last is the one that is trained on
@@ -50,15 +50,17 @@ def reads():
     n_train=st.sampled_from([90, 150, "auto"]),
     twice=st.sets(st.integers(0, 6)),
     unknown=st.booleans(),
+    start=st.sampled_from(["auto", "random", "projection"]),
     seed=st.integers(0, 9),
 )
 @settings(max_examples=25, deadline=None)
-def test_they_are_the_rows_that_the_trainer_read(blobs, reads, letters, sampling, n_train, twice, unknown, seed):
+def test_they_are_the_rows_that_the_trainer_read(blobs, reads, letters, sampling, n_train, twice, unknown, start, seed):
     X, y = blobs
     y = np.where(np.arange(len(y)) % 3 == 0, -1, y) if unknown else y
     reads.clear()
     reads.twice = twice
-    model = ILH(n_bits=5, diversity=letters, sampling=sampling, n_train=n_train, random_state=seed, **SMALL)
+    how = {"diversity": letters, "sampling": sampling, "n_train": n_train, "start": start}
+    model = ILH(n_bits=5, **how, random_state=seed, **SMALL)
     model.fit(X, y).add_bits(2, X, y)
     assert [report.attempts for report in model.bits_] == [3 if bit in twice else 1 for bit in range(7)]
     again = (X, y) if unknown else ()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ilhash.methods import TPCA
-from ilhash.methods._axes import random_rotation
-from ilhash.methods._itq import rotate_to_corners
+from ilhash.rotations import random_rotation, rotate_to_corners
 
 faiss = pytest.importorskip("faiss", reason="faiss is a peer to compare with: pip install faiss-cpu")
 

@@ -6,8 +6,7 @@ from tests.methods.contract import MethodContract
 
 from ilhash.diversity import seed_for
 from ilhash.methods import ITQ, TPCA
-from ilhash.methods._axes import random_rotation
-from ilhash.methods._itq import rotate_to_corners
+from ilhash.rotations import random_rotation, rotate_to_corners
 
 
 class TestITQ(MethodContract):

@@ -9,8 +9,10 @@ from ilhash.affinity._euclidean import EuclideanNeighbors
 from ilhash.affinity._labels import Labels, LabelSets, supervision_from_labels, without
 from ilhash.affinity._matrix import SparseAffinity, affinity_from_matrix, affinity_from_pairs
 from ilhash.affinity._random_pairs import with_random_dissimilar
+from ilhash.affinity._similarity import SharedLabels, SimilarPairs
 
 __all__ = ["EuclideanNeighbors", "LabelSets", "Labels", "SparseAffinity", "Supervision", "TrainingGraph"]
+__all__ += ["SharedLabels", "SimilarPairs"]
 __all__ += [
     "affinity_from_matrix",
     "affinity_from_pairs",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash.affinity._similarity import SharedLabels, SimilarPairs
 from ilhash.graph import coupling_graph, graph_couplings
 from ilhash.objective import Loss, couplings
 
@@ -49,6 +50,9 @@ class Supervision(typing.Protocol):
         self, rows: NDArray[np.int64], objective: Objective, similar: int, dissimilar: int, seed: int, values: Values
     ) -> TrainingGraph:
         """Draw the graph of one training set; ``values()`` gives its vectors to those who need them."""
+
+    def similarity(self, seed: int, size: int) -> SharedLabels | SimilarPairs | None:
+        """Draw at most ``size`` points or pairs of what is known to be similar; None: nothing is."""
 
     def digest(self) -> str:
         """Return a fingerprint of the supervision."""

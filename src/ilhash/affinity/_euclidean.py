@@ -32,5 +32,8 @@ class EuclideanNeighbors(AsDrawn):
         graph = _core.SignedGraph.from_neighbours(nearest, dissimilar, seed)
         return with_objective(graph, objective, shortages)
 
+    def similarity(self, seed: int, size: int) -> None:
+        return None
+
     def digest(self) -> str:
         return f"euclidean-{self.n_points}"

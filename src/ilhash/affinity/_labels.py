@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash._labels import labels_array, missing_labels, plain_labels
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
+from ilhash.affinity._similarity import SharedLabels, shared_labels
+from ilhash.graph import coupling_graph, graph_couplings
+from ilhash.objective import coefficients
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,14 @@ class Labels:
         graph = _core.SignedGraph.from_classes(sizes[sizes > 0].tolist(), similar, dissimilar, seed)
         return with_objective(graph, objective, shortages)
 
+    def similarity(self, seed: int, size: int) -> SharedLabels:
+        rows = np.flatnonzero(self.codes >= 0)
+        own = self.codes[rows]
+        ones = np.ones(len(rows), np.float32)
+        begins = np.cumsum(np.append(0, self.codes >= 0))
+        indicator = scipy.sparse.csr_array((ones, own, begins), shape=(self.n_points, len(self.names)))
+        return shared_labels(indicator, rows, own, seed, size)
+
     def digest(self) -> str:
         return digest_of(self.codes)
 
@@ -58,11 +69,13 @@ class Labels:
 class LabelSets(AsDrawn):
     """Several labels per point (rows of an indicator matrix): sharing one makes two points similar.
 
-    ``withheld`` are points that no model may be trained on, not even one that does not look at labels.
+    ``withheld`` are points that no model may be trained on, not even one that does not look at labels. Where it is
+    ``graded``, a pair counts by the cosine of its labels, less the median of all pairs that share one (at most 1/2).
     """
 
     indicator: scipy.sparse.csr_array
     withheld: NDArray[np.int64] | None = None
+    graded: bool = False
 
     @property
     def n_points(self) -> int:
@@ -82,30 +95,52 @@ class LabelSets(AsDrawn):
         graph = _core.SignedGraph.from_label_sets(
             own.indptr.astype(np.uint32), own.indices.astype(np.uint32), own.shape[1], similar, dissimilar, seed
         )
+        if self.graded:
+            return TrainingGraph(coupling_graph(_graded(graph, own, objective)), 1.0, shortages)
         return with_objective(graph, objective, shortages)
+
+    def similarity(self, seed: int, size: int) -> SharedLabels:
+        rows = np.flatnonzero(np.diff(self.indicator.indptr) > 0)
+        return shared_labels(self.indicator, rows, None, seed, size)
 
     def digest(self) -> str:
         table = self.indicator
         return digest_of(table.indptr.astype(np.int64), table.indices.astype(np.int64))
 
 
-def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:
-    """Read labels: one per point, or an indicator matrix (points x labels) of 0 and 1; or take what was read before.
+def _graded(
+    graph: _core.SignedGraph, indicator: scipy.sparse.csr_array, objective: Objective
+) -> scipy.sparse.csr_array:
+    """Return couplings by how much the labels of a pair agree, beyond what they do in half of the pairs that share one.
 
-    Unknown are None, NaN, the label ``unlabeled``, and rows of a matrix without any 1.
+    Sharing the label that most points share says little: such pairs neither attract nor repel.
+    """
+    pairs = scipy.sparse.triu(graph_couplings(graph), 1).tocoo()
+    alike = np.flatnonzero(pairs.data > 0)
+    i, j = pairs.row[alike], pairs.col[alike]
+    common = np.asarray(indicator[i].multiply(indicator[j]).sum(axis=1), dtype=np.float64).ravel()
+    sizes = np.sqrt(np.diff(indicator.indptr).astype(np.float64))
+    y = np.zeros(len(pairs.data))
+    y[alike] = common / (sizes[i] * sizes[j])
+    y -= min(0.5, float(np.median(y[alike]))) if len(alike) else 0.5
+    half = scipy.sparse.csr_array((-coefficients(objective, y), (pairs.row, pairs.col)), shape=pairs.shape)
+    return scipy.sparse.csr_array(half + half.T)
+
+
+def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:
+    """Read labels: one per point, sets or lists of them, or an indicator matrix (points x labels) of 0 and 1.
+
+    What was read before is taken as it is. Unknown are None, NaN, the label ``unlabeled``, empty sets, and rows of a
+    matrix without any 1.
     """
     if isinstance(y, Labels | LabelSets):
         _same_length(y.n_points, n_points, "y")
         return y
     if scipy.sparse.issparse(y):
         return _label_sets(scipy.sparse.csr_array(y), n_points)
-    try:
-        labels = labels_array(y)
-    except ValueError:
-        raise ValueError(
-            "y must be one label per row or an indicator matrix of 0 and 1, got rows of different lengths; "
-            "sklearn.preprocessing.MultiLabelBinarizer makes the matrix"
-        ) from None
+    if _is_collections(y):
+        return _label_sets(_indicator_of(y), n_points)
+    labels = labels_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim == 2:
@@ -114,6 +149,40 @@ def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Label
         raise ValueError(f"y must be 1-D labels or a 2-D indicator matrix, got {labels.ndim}-D")
     _same_length(len(labels), n_points, "y")
     return _one_label_each(labels, unlabeled)
+
+
+def _is_collections(y: Any) -> bool:
+    """Whether the entries are sets or lists of labels; lists of numbers, all of one length, are rows of a matrix."""
+    if (isinstance(y, np.ndarray) and y.dtype.kind != "O") or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
+        return False
+    entries = list(y)
+    several = [isinstance(entry, set | frozenset | list | tuple) for entry in entries]
+    if not any(several):
+        return False
+    if not all(several):
+        bad = next(entry for entry, one in zip(entries, several, strict=True) if not one)
+        raise ValueError(
+            f"y must be sets or lists of labels in every row, got {several.count(False)} of {len(entries)} others such "
+            f"as {bad!r}; an empty set means unknown"
+        )
+    if any(isinstance(entry, set | frozenset) for entry in entries) or len({len(entry) for entry in entries}) > 1:
+        return True
+    return any(isinstance(value, str) for entry in entries for value in entry)
+
+
+def _indicator_of(y: Any) -> scipy.sparse.csr_array:
+    """Return the indicator matrix of sets or lists of labels; an empty one means unknown."""
+    numbers: dict[Any, int] = {}
+    indices: list[int] = []
+    begins = [0]
+    for entry in y:
+        try:
+            indices += sorted({numbers.setdefault(label, len(numbers)) for label in entry})
+        except TypeError:
+            raise ValueError(f"y must hold sets or lists of labels, such as text or numbers, got {entry!r}") from None
+        begins.append(len(indices))
+    ones = np.ones(len(indices), np.int8)
+    return scipy.sparse.csr_array((ones, indices, begins), shape=(len(begins) - 1, max(1, len(numbers))))
 
 
 def without(supervision: Labels | LabelSets, rows: NDArray[np.int64]) -> Labels | LabelSets:

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where
+from ilhash.affinity._similarity import SimilarPairs, similar_pairs
 from ilhash.graph import coupling_graph
 from ilhash.objective import coefficients, couplings
 
@@ -37,13 +38,18 @@ class SparseAffinity(AsDrawn):
             own.data = -coefficients(objective, own.data)
         return TrainingGraph(coupling_graph(own))
 
+    def similarity(self, seed: int, size: int) -> SimilarPairs | None:
+        return similar_pairs(self.matrix, seed, size)
+
     def digest(self) -> str:
         y = self.matrix
         return digest_of(y.indptr.astype(np.int64), y.indices.astype(np.int64), y.data)
 
 
-def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "laplacian") -> SparseAffinity:
-    """Check a sparse signed matrix: square, symmetric, finite, with similar and dissimilar pairs."""
+def affinity_from_matrix(
+    matrix: Any, n_points: int, objective: Objective = "laplacian", similar_only: bool = False
+) -> SparseAffinity:
+    """Check a sparse signed matrix: square, symmetric, finite, with dissimilar pairs unless they may be missing."""
     if not scipy.sparse.issparse(matrix):
         raise TypeError(
             f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix "
@@ -69,11 +75,14 @@ def affinity_from_matrix(matrix: Any, n_points: int, objective: Objective = "lap
     y.sort_indices()
     if y.nnz == 0:
         raise ValueError("affinity must relate some points, got no entry off the diagonal")
-    couplings(objective, y.data)
+    if not (similar_only and (y.data > 0).all()):
+        couplings(objective, y.data)
     return SparseAffinity(y)
 
 
-def affinity_from_pairs(pairs: Any, n_points: int, objective: Objective = "laplacian") -> SparseAffinity:
+def affinity_from_pairs(
+    pairs: Any, n_points: int, objective: Objective = "laplacian", similar_only: bool = False
+) -> SparseAffinity:
     """Build a symmetric matrix from rows (i, j, weight) or a tuple of index pairs (m, 2) and weights (m,)."""
     first, second, weight = _pair_columns(pairs)
     outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n_points)
@@ -99,7 +108,8 @@ def affinity_from_pairs(pairs: Any, n_points: int, objective: Objective = "lapla
         )
     i, j, w = unique // n_points, unique % n_points, weight[position]
     both = (np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i])))
-    return affinity_from_matrix(scipy.sparse.csr_array(both, shape=(n_points, n_points)), n_points, objective)
+    square = scipy.sparse.csr_array(both, shape=(n_points, n_points))
+    return affinity_from_matrix(square, n_points, objective, similar_only)
 
 
 def _pair_columns(pairs: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:

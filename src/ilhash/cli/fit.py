@@ -41,6 +41,7 @@ def fit(
     scaling: Annotated[str | None, parameter("columns or whole: how features are standardised.", "columns")] = None,
     n_similar: Annotated[int | None, parameter("Similar neighbours drawn per point.", "100")] = None,
     n_dissimilar: Annotated[int | None, parameter("Dissimilar neighbours drawn per point.", "100")] = None,
+    start: Annotated[str | None, parameter("auto, random (the paper's) or projection.", "auto")] = None,
     n_features: Annotated[
         float | None, parameter("Features per bit under f: a fraction, or a number above 1.", "0.5")
     ] = None,

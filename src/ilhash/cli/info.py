@@ -54,7 +54,21 @@ def _tell_training(model: Any) -> None:
     changed = {name: value for name, value in model.get_params().items() if value != defaults[name]}
     say.print(f"parameters other than default: {changed or 'none'}", soft_wrap=True)
     if ensemble:
+        _tell_start(model)
         _tell_bits(model.bits_)
+
+
+def _tell_start(model: Any) -> None:
+    about = getattr(model, "start_", None) or {"kind": model.start, "reason": "not kept"}
+    say.print(f"start: {about['kind']} ({about['reason']})", soft_wrap=True)
+    if about["kind"] != "projection":
+        return
+    moved = np.mean([report.moved or 0.0 for report in model.bits_])
+    space = "principal" if about["shrinkage"] is None else f"discriminant (shrinkage {about['shrinkage']:g})"
+    say.print(f"{space} directions, {about['directions']} rotated together; the z-step moved {moved:.1%} of the points")
+    if about["judged"]:
+        scores = f"{about['score']:.3f}, principal directions {about['principal']:.3f}"
+        say.print(f"on {about['judged']} held out of their choice: {scores}", soft_wrap=True)
 
 
 def _tell_bits(reports: list[Any]) -> None:

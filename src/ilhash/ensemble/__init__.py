@@ -6,5 +6,6 @@ from ilhash.ensemble._holdout import HoldOut
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.ensemble._prune import Pruning, prune
+from ilhash.ensemble._quality import QualityWarning
 
-__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "grow", "prune"]
+__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "QualityWarning", "grow", "prune"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -17,10 +17,13 @@ from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
 from ilhash.functions import Fitted, HashFunction, Learner
 from ilhash.objective import Loss
+from ilhash.starts import RandomStart, Start
 from ilhash.storage import Record
 from ilhash.vectors import GatheredRows, gather, in_memory, kept_map, opened, portable
-from ilhash.zstep import ZStep, minimize, random_start
+from ilhash.zstep import ZStep, minimize, stays
 
+STARTED = ("random", "projection", "given")  # what a z-step may begin with
+_NO_VALUES = np.empty((0, 0), np.float32)
 ATTEMPTS = 10  # draws of a bit before one-sided bits are given up
 
 
@@ -43,6 +46,8 @@ class BitReport:
     attempts : int, draws it took to get both values of z (1 almost always)
     shortages : dict of str to int, classes too small for the wanted number of neighbours, with their sizes
     seconds : dict of str to float, by stage: gather, affinity, zstep, function
+    start : {"random", "projection", "given"}, what the z-step began with
+    moved : float, optional, share of training points that the z-step moved from a start that follows the data
     """
 
     bit: int
@@ -59,6 +64,8 @@ class BitReport:
     attempts: int
     shortages: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    start: str = "random"
+    moved: float | None = None
 
     @classmethod
     def from_record(cls, record: Record) -> BitReport:
@@ -85,6 +92,8 @@ class BitReport:
             attempts=record.whole("attempts", 1),
             shortages={name: shortages.whole(name) for name in shortages.document},
             seconds={name: seconds.number(name) for name in seconds.document},
+            start=record.completed({"start": "random"}).one_of("start", STARTED),
+            moved=None if record.document.get("moved") is None else record.number("moved", 0.0, 1.0),
         )
 
 
@@ -111,18 +120,19 @@ class _Stopwatch:
 
 @dataclass(frozen=True)
 class _Problem:
-    """One bit's training set after its z-step: only points with a neighbour are left in z and vectors."""
+    """One bit's training set after its z-step: z and vectors of the points that a function is fitted to.
+
+    From a random start these are the points with a neighbour. ``graph`` is None where the start was to be left alone.
+    """
 
     draw: Draw
-    graph: TrainingGraph
+    graph: TrainingGraph | None
     step: ZStep
     connected: NDArray[np.bool_]
     vectors: GatheredRows
+    z: NDArray[np.int8]
+    moved: float | None
     attempts: int
-
-    @property
-    def z(self) -> NDArray[np.int8]:
-        return self.step.z[self.connected]
 
     @property
     def two_sided(self) -> bool:
@@ -150,6 +160,7 @@ class BitTrainer:
     learners: Sequence[Learner]
     max_sweeps: int
     penalties: Sequence[float] = ()
+    start: Start = field(default_factory=RandomStart)
 
     @functools.cached_property
     def _portable_X(self) -> Any:
@@ -173,7 +184,7 @@ class BitTrainer:
         """Train bit number ``bit``."""
         watch = _Stopwatch()
         for attempt in range(ATTEMPTS):
-            problem = self._pose(self.plan.draw(bit, attempt), attempt + 1, watch)
+            problem = self._pose(self.plan.draw(bit, attempt), attempt + 1, bit, watch)
             if problem.two_sided:
                 break
         else:
@@ -188,29 +199,60 @@ class BitTrainer:
         else:
             with watch.stage("function"):
                 fitted, nested = learner.fit(problem.vectors, problem.z, problem.draw.features, seed), None
-        return TrainedBit(fitted.function, _report(bit, problem, fitted, nested, watch.seconds))
+        return TrainedBit(fitted.function, _report(bit, self.start.kind, problem, fitted, nested, watch.seconds))
 
-    def _pose(self, draw: Draw, attempts: int, watch: _Stopwatch) -> _Problem:
+    def _pose(self, draw: Draw, attempts: int, bit: int, watch: _Stopwatch) -> _Problem:
         rows = self.supervision.arrange(draw.rows)
+        everything = np.concatenate([rows, draw.others])
         vectors: list[GatheredRows] = []
 
         def read() -> GatheredRows:
-            # Late, after the z-step if the supervision does not need vectors: they are still in cache when the hash
-            # function is fitted.
+            # Late, after the z-step if neither start nor supervision need vectors: they are still in cache when the
+            # hash function is fitted.
             if not vectors:
                 with watch.stage("gather"):
-                    vectors.append(gather(opened(self.X), rows, self.origin, draw.features, reuse=True))
+                    vectors.append(gather(opened(self.X), everything, self.origin, draw.features, reuse=True))
             return vectors[0]
 
-        with watch.stage("affinity"):
-            graph = self.supervision.graph(
-                rows, self.objective, draw.similar, draw.dissimilar, draw.graph, lambda: read().values
-            )
+        if self.start.kind != "projection":
+            return self._pose_by_graph(draw, rows, read, attempts, bit, watch)
         with watch.stage("zstep"):
-            step = self._minimize(graph, draw, random_start(len(rows), draw.start))
+            start = self.start.sides(bit, draw.start, everything, read().values, draw.features)
+        if not self.start.uses_graph:
+            return _Problem(draw, None, stays(start), np.ones(len(start), bool), read(), start, 0.0, attempts)
+        graph = self._graph(draw, rows, lambda: read().values[: len(rows)], watch)
+        with watch.stage("zstep"):
+            known = start[: len(rows)]
+            step = self._minimize(
+                graph, draw, known, self.start.pull * graph.graph.mean_pull() * known.astype(np.float64)
+            )
+        z = np.concatenate([step.z, start[len(rows) :]])
+        if abs(int(z.sum(dtype=np.int64))) == len(z):
+            z = start  # all on one side: the graph has nothing to say here
+        return _Problem(draw, graph, step, np.ones(len(rows), bool), read(), z, float(np.mean(z != start)), attempts)
+
+    def _pose_by_graph(
+        self,
+        draw: Draw,
+        rows: NDArray[np.int64],
+        read: Callable[[], GatheredRows],
+        attempts: int,
+        bit: int,
+        watch: _Stopwatch,
+    ) -> _Problem:
+        """Let the graph alone decide; points that it does not touch are left out."""
+        graph = self._graph(draw, rows, lambda: read().values, watch)
+        with watch.stage("zstep"):
+            step = self._minimize(graph, draw, self.start.sides(bit, draw.start, rows, _NO_VALUES, draw.features))
         connected = graph.graph.degrees() > 0
         own = read() if connected.all() else read().take(np.flatnonzero(connected))
-        return _Problem(draw, graph, step, connected, own, attempts)
+        return _Problem(draw, graph, step, connected, own, step.z[connected], None, attempts)
+
+    def _graph(
+        self, draw: Draw, rows: NDArray[np.int64], values: Callable[[], NDArray[np.float32]], watch: _Stopwatch
+    ) -> TrainingGraph:
+        with watch.stage("affinity"):
+            return self.supervision.graph(rows, self.objective, draw.similar, draw.dissimilar, draw.graph, values)
 
     def _minimize(
         self, graph: TrainingGraph, draw: Draw, start: NDArray[np.int8], pull: NDArray[np.float64] | None = None
@@ -226,12 +268,13 @@ class BitTrainer:
         mu (z - h)^2 is linear in z, so the same min-cut solves the z-step. The fit with the lowest nested objective
         E(h(X)) is kept, beginning with that of two-step training.
         """
-        mean_pull, z = problem.graph.graph.mean_pull(), problem.step.z
+        graph, z = self._graph_of(problem), problem.step.z
+        mean_pull = graph.graph.mean_pull()
         best = current = self._nested_fit(problem, z, learner, seed, watch)
         for mu in self.penalties:
             pull = np.where(problem.connected, mu * mean_pull * current.outputs, 0.0)
             with watch.stage("zstep"):
-                z = self._minimize(problem.graph, problem.draw, z, pull).z
+                z = self._minimize(graph, problem.draw, z, pull).z
             if abs(int(z[problem.connected].sum(dtype=np.int64))) == np.count_nonzero(problem.connected):
                 break  # a large penalty on one-sided outputs: nothing to fit any more
             current = self._nested_fit(problem, z, learner, seed, watch)
@@ -247,10 +290,19 @@ class BitTrainer:
             fitted = learner.fit(problem.vectors.copy(), z[problem.connected], problem.draw.features, seed)
         outputs = z.copy()
         outputs[problem.connected] = np.where(fitted.margins > 0, 1, -1)
-        return _NestedFit(fitted, outputs, problem.graph.graph.energy(outputs) * problem.graph.scale)
+        graph = self._graph_of(problem)
+        return _NestedFit(fitted, outputs, graph.graph.energy(outputs) * graph.scale)
+
+    @staticmethod
+    def _graph_of(problem: _Problem) -> TrainingGraph:
+        if problem.graph is None:
+            raise TypeError("a start that is left alone must not be alternated with, got no graph")
+        return problem.graph
 
 
-def _report(bit: int, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]) -> BitReport:
+def _report(
+    bit: int, start: str, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]
+) -> BitReport:
     z = problem.z
     return BitReport(
         bit=bit,
@@ -260,13 +312,15 @@ def _report(bit: int, problem: _Problem, fitted: Fitted, nested: float | None, s
         n_blocks=problem.step.n_blocks,
         sweeps=problem.step.sweeps,
         converged=problem.step.converged,
-        energies=(problem.step.energies * problem.graph.scale).tolist(),
+        energies=(problem.step.energies * (1.0 if problem.graph is None else problem.graph.scale)).tolist(),
         nested_energy=nested,
         balance=float(np.count_nonzero(z > 0) / len(z)),
         accuracy=float(np.count_nonzero((fitted.margins > 0) == (fitted.targets > 0)) / len(z)),
         attempts=problem.attempts,
-        shortages=problem.graph.shortages,
+        shortages={} if problem.graph is None else problem.graph.shortages,
         seconds=seconds,
+        start=start,
+        moved=problem.moved,
     )
 
 

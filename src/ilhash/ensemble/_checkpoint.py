@@ -8,6 +8,7 @@ numbered from the model's first, so one directory serves ``fit`` and every later
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -47,6 +48,22 @@ def seed_of_run(random_state: Any, checkpoint: Path_ | None) -> int:
     if about is None:
         return resolve_seed(random_state)
     return Record(about, f"the description of {checkpoint}").whole("seed", most=2**128)
+
+
+def parameters_of_bits(parameters: dict[str, Any], start: str) -> dict[str, Any]:
+    """Return the parameters that finished bits depend on: of the start, what it came to.
+
+    A random one is not named: bits of earlier versions, which had no other, are theirs too.
+    """
+    others = {name: value for name, value in parameters.items() if name != "start"}
+    if start == "random":
+        return others
+    return {**others, "start": start if isinstance(parameters["start"], str) else _digest(parameters["start"])}
+
+
+def _digest(start: Any) -> str:
+    table = np.ascontiguousarray(np.asarray(start).astype(np.int8))
+    return f"{table.shape} {hashlib.sha256(table.tobytes()).hexdigest()}"
 
 
 class Checkpoint:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.affinity import SparseAffinity, Supervision
+from ilhash.affinity import Labels, LabelSets, SparseAffinity, Supervision
 from ilhash.diversity import NeighborhoodOrder, RowOrder, UniformOrder, seed_for
 from ilhash.vectors import fingerprint
 
@@ -26,6 +26,20 @@ def row_order(supervision: Supervision) -> RowOrder:
         matrix = supervision.matrix
         return NeighborhoodOrder(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
     return UniformOrder(supervision.n_points, supervision.drawable)
+
+
+def other_order(supervision: Supervision) -> UniformOrder | None:
+    """Return the order of the points that nothing is known of and that may be drawn; None: there are none."""
+    drawable = supervision.drawable
+    if drawable is None:
+        return None
+    known = np.zeros(supervision.n_points, bool)
+    known[drawable] = True
+    withheld = supervision.withheld if isinstance(supervision, Labels | LabelSets) else None
+    if withheld is not None:
+        known[withheld] = True
+    others = np.flatnonzero(~known)
+    return UniformOrder(supervision.n_points, others) if len(others) else None
 
 
 def data_fingerprint(X: NDArray[Any], supervision: Supervision) -> str:

@@ -75,7 +75,8 @@ def with_drawn_rows(X: Any, plan: Plan, bits: Iterable[int]) -> Iterator[Any]:
         return
     numbers = np.empty(0, np.int64)
     for bit in bits:
-        numbers = np.union1d(numbers, plan.draw(bit).rows)
+        draw = plan.draw(bit)
+        numbers = np.union1d(numbers, np.union1d(draw.rows, draw.others))
     if not len(numbers):
         yield X
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +17,16 @@ from ilhash._checks import check_count
 from ilhash._parameters import checked, count, one_of, training_points
 from ilhash.affinity import (
     EuclideanNeighbors,
+    LabelSets,
     Supervision,
     affinity_from_matrix,
     affinity_from_pairs,
     supervision_from_labels,
 )
-from ilhash.diversity import Plan, RowOrder, UniformOrder, drawn_rows
+from ilhash.diversity import Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
-from ilhash.ensemble._checkpoint import Checkpoint, seed_of_run
-from ilhash.ensemble._data import SAMPLE, data_fingerprint, row_order, sample_rows
+from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
+from ilhash.ensemble._data import SAMPLE, data_fingerprint, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
 from ilhash.ensemble._ilh_parameters import (
     check_letters,
@@ -34,7 +35,10 @@ from ilhash.ensemble._ilh_parameters import (
     drawn_features,
     mac_penalties,
     training_size,
+    training_sizes,
 )
+from ilhash.ensemble._quality import warn_of_quality
+from ilhash.ensemble._start_rule import Rule, check_start, checked_rule, given_start, rule_for
 from ilhash.functions import (
     KernelExpansions,
     Learner,
@@ -46,7 +50,8 @@ from ilhash.functions import (
 )
 from ilhash.hasher import Given, Hasher, Progress
 from ilhash.objective import Loss
-from ilhash.parallel import run
+from ilhash.parallel import run, single_threaded_blas
+from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection
 from ilhash.storage import DamagedFileError, Record
 from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
 from ilhash.zstep import MAX_SWEEPS
@@ -74,6 +79,13 @@ class ILH(Hasher):
         Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
     n_similar, n_dissimilar : int or (int, int), default 100
         Neighbours drawn for each point. A range draws another number for each bit: another graph per bit.
+    start : {"auto", "random", "projection"} or array, default "auto"
+        What the z-step begins with. "random" is the paper's. "projection" is the side of a hyperplane at the median of
+        the training set, its direction from a seeded rotation of directions along which similar points agree, or of
+        principal directions; held-out points or pairs choose. It differs from bit to bit whatever ``diversity`` says.
+        The z-step is held to it, or left out where the supervision does not say what to cut. "auto" is "random" for
+        few, well-filled classes, and "projection" for all else; ``start_`` says which and why. An array (n,) or
+        (n, n_bits) of -1 and +1 is taken as it is.
     n_features : int or float, default 0.5, features that a bit sees under the letter f: a number d, or a fraction d/D
     centers : {"common", "private"}, default "common", whether kernel functions share their centres
     n_centers : int, default 500, number of radial basis functions of a kernel function
@@ -99,6 +111,7 @@ class ILH(Hasher):
     bits_ : list of BitReport, one per bit: seed, sweeps, energies, balance, accuracy, seconds by stage
     n_train_ : int, points in each training set
     n_disjoint_ : int, disjoint training sets that the data can give; bits beyond it begin a fresh permutation
+    start_ : dict, which kind of start the last bits got and why, and for projections what was chosen and by how much
     draws_ : list of dict, what training sets are drawn by, from which bit on; see :meth:`training_rows`
     seed_ : int, what random_state came to
     origin_ : float32 array (D,), what is subtracted from every vector
@@ -118,6 +131,7 @@ class ILH(Hasher):
         "n_disjoint": Record.whole,
         "fingerprint": Record.text,
         "draws": lambda record, name: [_checked_draw(draw) for draw in record.records(name)],
+        "start": lambda record, name: checked_rule(record.record(name)),
     }
 
     n_bits: int = count(64)
@@ -130,6 +144,7 @@ class ILH(Hasher):
     C: float | str = "auto"
     n_similar: int | tuple[int, int] = checked(100, check_range)
     n_dissimilar: int | tuple[int, int] = checked(100, check_range)
+    start: Any = checked("auto", check_start)
     n_features: int | float = 0.5
     centers: str = one_of("common", "private")
     n_centers: int = count(500)
@@ -194,6 +209,10 @@ class ILH(Hasher):
         self._train(range(first, first + n), X, supervision, progress, **means)
         self.n_bits = len(self.functions_)
 
+    def _check_quality(self, X: Any, y: Any, graph: Given) -> None:
+        X = self._read(X, reset=False)
+        warn_of_quality(self, X, self._supervision(X, y, **graph))
+
     def _same_supervision(self, X: NDArray[Any], y: Any, graph: Given) -> Supervision:
         """Return the supervision that the model was fitted with; refuse other data."""
         supervision = self._supervision(X, y, **graph)
@@ -213,12 +232,16 @@ class ILH(Hasher):
         if not on_disk(X):
             refuse_non_finite_anywhere(X)
         if affinity is not None:
-            return affinity_from_matrix(affinity, len(X), self.objective)
+            return affinity_from_matrix(affinity, len(X), self.objective, self._may_project)
         if pairs is not None:
-            return affinity_from_pairs(pairs, len(X), self.objective)
+            return affinity_from_pairs(pairs, len(X), self.objective, self._may_project)
         if y is not None:
             return supervision_from_labels(y, len(X), self.unlabeled)
         return EuclideanNeighbors(len(X))
+
+    @property
+    def _may_project(self) -> bool:
+        return isinstance(self.start, str) and self.start != "random"
 
     def _train(
         self,
@@ -230,10 +253,15 @@ class ILH(Hasher):
         client: Any,
         checkpoint: str | os.PathLike[str] | None,
     ) -> None:
+        rule = self._rule(supervision)
         kept = None
         if checkpoint is not None:
-            kept = Checkpoint(checkpoint, self.get_params(deep=False), self.seed_, self.fingerprint_)
-        plan, learners = self._plan(X, supervision), self._learners(X, supervision)
+            parameters = parameters_of_bits(self.get_params(deep=False), rule.kind)
+            kept = Checkpoint(checkpoint, parameters, self.seed_, self.fingerprint_)
+        plan, learners = self._plan(X, supervision, rule), self._learners(X, supervision)
+        start = self._start_of(bits, X, supervision, rule)
+        if rule.kind == "projection" and isinstance(supervision, LabelSets):
+            supervision = replace(supervision, graded=True)
         self._keep_draws(bits.start, plan)
         trained = {} if kept is None else kept.read(bits, X.shape[1])
         missing = [bit for bit in bits if bit not in trained]
@@ -258,17 +286,42 @@ class ILH(Hasher):
                 learners=learners,
                 max_sweeps=self.max_sweeps,
                 penalties=mac_penalties("mac", self.mac),
+                start=start,
             )
             run(trainer, missing, n_jobs=self.n_jobs, prefer=prefer, client=client, done=one_more)
         self._keep([trained[bit] for bit in bits])
 
-    def _plan(self, X: NDArray[Any], supervision: Supervision) -> Plan:
+    def _rule(self, supervision: Supervision) -> Rule:
+        """Decide what bits begin with, and say so in ``start_``."""
         order = row_order(supervision)
-        self.n_train_, cut = training_size(self.n_train, order.size)
+        most = np.max(check_range("n_similar", self.n_similar))
+        n_train, _ = training_size(self.n_train, order.size)
+        letters = check_letters("diversity", self.diversity)
+        rule = rule_for(self.start, supervision, letters, bool(mac_penalties("mac", self.mac)), n_train, int(most))
+        self.start_: dict[str, Any] = asdict(rule)
+        return rule
+
+    def _start_of(self, bits: range, X: NDArray[Any], supervision: Supervision, rule: Rule) -> Start:
+        if rule.kind == "given":
+            return GivenStart(given_start(self.start, supervision.n_points, bits.stop))
+        if rule.kind == "random":
+            return RandomStart()
+        with single_threaded_blas():
+            projection = learn_projection(X, supervision, self.origin_, self.seed_)
+            if projection is None:
+                raise ValueError("X must vary for start='projection', got rows that are all the same")
+            self.start_ |= projection.about()
+            directions = projection.directions_of(bits)
+        return ProjectedStart(bits.start, directions, projection.mean, rule.uses_graph)
+
+    def _plan(self, X: NDArray[Any], supervision: Supervision, rule: Rule) -> Plan:
+        order = row_order(supervision)
+        sizes = training_sizes(self.n_train, order.size, len(X) if self._others_join(rule) else order.size)
+        self.n_train_, n_others, cut = sizes
         if cut:
             warnings.warn(
-                f"n_train={self.n_train} is more than the {order.size} points that can be drawn: all of them are "
-                "used, and training sets do not differ",
+                f"n_train={self.n_train} is more than the {self.n_train_ + n_others} points that can be drawn: all of "
+                "them are used, and training sets do not differ",
                 stacklevel=5,
             )
         plan = Plan(
@@ -282,9 +335,15 @@ class ILH(Hasher):
             dissimilar=check_range("n_dissimilar", self.n_dissimilar),
             block_order=self.block_order,
             row_order=order,
+            n_others=n_others,
+            other_order=other_order(supervision) if n_others else None,
         )
         self.n_disjoint_ = plan.n_disjoint
         return plan
+
+    def _others_join(self, rule: Rule) -> bool:
+        """Whether points without supervision are in training sets, at their start."""
+        return rule.kind == "projection" and not mac_penalties("mac", self.mac)
 
     def _learners(self, X: NDArray[Any], supervision: Supervision) -> list[Learner]:
         wanted = list(self.hash_function) if isinstance(self.hash_function, list | tuple) else [self.hash_function]
@@ -311,7 +370,7 @@ class ILH(Hasher):
         self.functions_ = share_common_basis([*self.functions_, *(bit.function for bit in trained)])
         self.bits_ = [*self.bits_, *(bit.report for bit in trained)]
         self._prepare_encoder()
-        warn_of_shortages([bit.report for bit in trained], self.n_similar)
+        warn_of_shortages([bit.report for bit in trained if bit.report.start == "random"], self.n_similar)
         unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
         if unfinished:
             warnings.warn(
@@ -326,26 +385,30 @@ class ILH(Hasher):
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
         report = self.bits_[bit]
         draw = next(draw for draw in reversed(self.draws_) if draw["first"] <= report.bit)
-        order = self._order_again(draw["n_rows"], X, y, graph)
+        order, others = self._orders_again(draw["n_rows"], X, y, graph)
         how = (draw["letters"], draw["sampling"], draw["n_train"])
-        return np.sort(drawn_rows(order, self.seed_, *how, report.bit, report.attempts - 1))
+        rows = drawn_rows(order, self.seed_, *how, report.bit, report.attempts - 1)
+        extra = drawn_others(others, self.seed_, draw["letters"], draw.get("n_others", 0), report.bit)
+        return np.sort(np.concatenate([rows, extra]))
 
-    def _order_again(self, n_rows: int | None, X: Any, y: Any, graph: Given) -> RowOrder:
+    def _orders_again(self, n_rows: int | None, X: Any, y: Any, graph: Given) -> tuple[RowOrder, RowOrder | None]:
         if X is None and n_rows is None:
             raise ValueError(
                 "X and its supervision must be given again, since the model knows only where all rows could be drawn, "
                 "got no X"
             )
         if X is None:
-            return UniformOrder(int(n_rows or 0))
+            return UniformOrder(int(n_rows or 0)), None
         X = self._read(X, reset=False)
-        return row_order(self._same_supervision(X, y, graph))
+        supervision = self._same_supervision(X, y, graph)
+        return row_order(supervision), other_order(supervision)
 
     def _keep_draws(self, first: int, plan: Plan) -> None:
         """Keep what the training sets of bits from number ``first`` on are drawn by: parameters may change later."""
         order = plan.row_order
         n_rows = order.n_points if isinstance(order, UniformOrder) and order.pool is None else None
         how = {"letters": plan.letters, "sampling": plan.sampling, "n_train": plan.n_train, "n_rows": n_rows}
+        how |= {"n_others": plan.n_others}
         self.draws_ = [*self.draws_, {"first": first, **how}]
 
     # -------------------------------------------------------------------------------------------- parts
@@ -381,7 +444,11 @@ class ILH(Hasher):
     def _read_own_document(self, record: Record) -> None:
         letters = self.diversity if isinstance(self.diversity, str) else ""
         how = {"letters": letters, "sampling": self.sampling, "n_train": record.whole("n_train"), "n_rows": None}
-        super()._read_own_document(record.completed({"draws": [{"first": 0, **how}]}))  # not kept earlier
+        earlier: dict[str, Any] = {"draws": [{"first": 0, **how}]}  # not kept earlier
+        if "start" not in record.record("parameters"):  # nor was there another start than the paper's
+            self.start = "random"
+            earlier["start"] = asdict(Rule("random", True, "of a version without other starts"))
+        super()._read_own_document(record.completed(earlier))
         self.bits_ = [BitReport.from_record(report) for report in record.records("bits")]
         if len(self.bits_) != len(self.functions_):
             raise DamagedFileError(f"{record.where} must have 'bits', one report for each bit, got {len(self.bits_)}")
@@ -394,4 +461,5 @@ def _checked_draw(record: Record) -> dict[str, Any]:
     letters = record.text("letters", "[itf]{0,3}")
     sampling = record.one_of("sampling", ("disjoint", "random", "bootstrap"))
     how = {"letters": letters, "sampling": sampling, "n_train": record.whole("n_train"), "n_rows": None}
-    return {"first": record.whole("first"), **how, "n_rows": record.whole_or_none("n_rows")}
+    others = record.completed({"n_others": 0}).whole("n_others")  # earlier versions drew none
+    return {"first": record.whole("first"), **how, "n_rows": record.whole_or_none("n_rows"), "n_others": others}

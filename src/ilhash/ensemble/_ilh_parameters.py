@@ -58,6 +58,17 @@ def training_size(value: Any, available: int) -> tuple[int, bool]:
     return min(int(value), available), value > available
 
 
+def training_sizes(value: Any, judged: int, available: int) -> tuple[int, int, bool]:
+    """Return N, how many points without supervision join, and whether all are used because more were asked for.
+
+    ``available`` points may be drawn, of which something is known of ``judged``. Others fill up the training set of a
+    model where they may join; elsewhere ``available`` is ``judged``.
+    """
+    size, cut = training_size(value, available)
+    known = min(size, judged)
+    return known, min(size - known, available - judged), cut
+
+
 def mac_penalties(name: str, value: Any) -> tuple[float, ...]:
     """Return the schedule of mu: none, the default one, or the user's."""
     if value is None or value is False:

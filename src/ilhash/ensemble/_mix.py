@@ -123,8 +123,12 @@ class Mix(Hasher):
             if isinstance(model, ILH):
                 folder = None if means["checkpoint"] is None else Path(means["checkpoint"]) / f"{number}-ilh"
                 own |= {**graph, **means, "checkpoint": folder}
-            families.append(clone(model).fit(X, y, **own))
+            families.append(clone(model).fit(X, y, **own, check=False))
         self._assemble(families, np.repeat(np.arange(len(families)), [family.n_bits for family in families]))
+
+    def _check_quality(self, X: Any, y: Any, graph: Given) -> None:
+        for family in self.families_:
+            family._check_quality(X, y, graph if isinstance(family, ILH) else {})
 
     def _refuse_what_none_can_use(self, given: Given) -> None:
         """Refuse what ILH alone can use, unless a family is ILH."""

@@ -77,6 +77,12 @@ class LearnerSettings:
         return float(self.C)
 
 
+# A feature whose standard deviation is below this share of the root mean square of all is dust, such as what float16
+# leaves of a constant: brought to unit variance it would outweigh everything as soon as new vectors differ in it. A
+# pixel that is 1 in one of 20,000 images is not dust.
+DUST = 1e-4
+
+
 def standardization(rows: GatheredRows, scaling: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return shift and factor that standardise the rows: (values - shift) * factor.
 
@@ -87,11 +93,12 @@ def standardization(rows: GatheredRows, scaling: str) -> tuple[NDArray[np.float6
 
     Returns
     -------
-    shift, factor : float64 (d,), constant features get factor 0: they carry nothing
+    shift, factor : float64 (d,), constant features and dust get factor 0: they carry nothing
     """
     variance = rows.variance
     # Far from the origin, what float32 leaves of a constant is rounding noise, not variance.
     varies = variance > 1e-6 * rows.mean**2
+    varies &= variance > DUST**2 * variance.mean()
     factor = np.zeros_like(variance)
     if scaling == "columns":
         factor[varies] = 1.0 / np.sqrt(variance[varies])

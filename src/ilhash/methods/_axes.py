@@ -42,9 +42,3 @@ def one_way_round(axes: NDArray[Any]) -> NDArray[Any]:
     """Turn columns so that their largest entry is positive: eigenvectors come with either sign."""
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
-
-
-def random_rotation(size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw an orthogonal matrix from the uniform (Haar) distribution."""
-    q, r = np.linalg.qr(rng.standard_normal((size, size)))
-    return np.asarray(q * np.sign(np.diag(r)))

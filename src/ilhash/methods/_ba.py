@@ -13,11 +13,10 @@ from ilhash._checks import check_positive
 from ilhash._parameters import checked, count, one_of, positive
 from ilhash.diversity import seed_for
 from ilhash.functions import Fitted, HashFunction, LinearLearner, standardization
-from ilhash.methods._axes import random_rotation
 from ilhash.methods._base import Method, TrainingData, TrainingSet
-from ilhash.methods._itq import rotate_to_corners
 from ilhash.methods._signs import cyclic_descent, signs
 from ilhash.parallel import run
+from ilhash.rotations import random_rotation, rotate_to_corners
 from ilhash.vectors import GatheredRows
 
 ENUMERATED = 8  # codes of up to so many bits are found among all of them

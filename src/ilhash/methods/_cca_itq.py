@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ilhash._parameters import count, positive
 from ilhash.diversity import seed_for
-from ilhash.methods._axes import covariance, one_way_round, random_rotation
+from ilhash.methods._axes import covariance, one_way_round
 from ilhash.methods._base import LinearMethod, SupervisedMethod, TrainingSet, UndefinedError
-from ilhash.methods._itq import rotate_to_corners
+from ilhash.rotations import random_rotation, rotate_to_corners
 
 _UNCORRELATED = 1e-6  # canonical correlations below this are rounding
 

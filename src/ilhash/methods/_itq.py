@@ -6,34 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash._parameters import count
 from ilhash.diversity import seed_for
-from ilhash.methods._axes import random_rotation
 from ilhash.methods._base import LinearMethod, TrainingSet
-from ilhash.methods._signs import signs
-
-
-def rotate_to_corners(
-    V: NDArray[np.float32], R: NDArray[np.float64], max_iter: int
-) -> tuple[NDArray[np.float64], list[float]]:
-    """Alternate B = sign(V R) and the rotation R that brings V closest to B (orthogonal Procrustes).
-
-    V is (N, c) and R (c, b) with orthonormal rows, c <= b. Returns R and the quantisation loss |B - V R|^2 / N of the R
-    given and of each one after it.
-    """
-    losses = []
-    size = float(np.einsum("ij,ij->", V, V, dtype=np.float64)) + len(V) * R.shape[1]  # |V R|^2 + |B|^2 for any R and B
-    for iteration in range(max_iter + 1):
-        B = signs(V @ R.astype(np.float32))
-        fit = (V.T @ B).astype(np.float64)
-        losses.append((size - 2.0 * float(np.sum(fit * R))) / len(V))
-        if iteration < max_iter:
-            left, _, right = scipy.linalg.svd(fit, full_matrices=False)
-            R = left @ right
-    return R, losses
+from ilhash.rotations import random_rotation, rotate_to_corners
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

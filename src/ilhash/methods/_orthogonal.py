@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ilhash._parameters import count, one_of
 from ilhash.diversity import seed_for
-from ilhash.methods._axes import covariance, random_rotation
+from ilhash.methods._axes import covariance
 from ilhash.methods._base import LinearMethod, TrainingSet
-from ilhash.methods._itq import rotate_to_corners
 from ilhash.methods._signs import signs
+from ilhash.rotations import random_rotation, rotate_to_corners
 
 _ROTATIONS = 50  # alternations of ITQ, where it is the start
 

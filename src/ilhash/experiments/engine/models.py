@@ -65,7 +65,8 @@ def stored_parameters(name: str) -> set[str]:
 def make_model(name: str, settings: Mapping[str, Any], n_bits: int, seed: int) -> Any:
     """Return an unfitted model; settings are those of a cell."""
     kind = _OWN.get(name) or methods.get(name)
-    return kind(n_bits=n_bits, random_state=seed, **with_current_names(kind, settings))
+    paper = {"start": "random"} if kind is ILH else {}
+    return kind(n_bits=n_bits, random_state=seed, **paper, **with_current_names(kind, settings))
 
 
 def fit_model(

@@ -1,0 +1,71 @@
+"""Second moments of points and of similar pairs, and the directions that they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ilhash.affinity import SharedLabels, SimilarPairs
+
+Values = NDArray[np.float32]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How directions are made from moments.
+
+    Attributes
+    ----------
+    shrinkage : float, optional
+        Share a of a sphere in S = (1 - a) S_similar + a tr(S_similar) / d; None: principal directions of all points.
+    scale : {"agreement", "excess"}
+        How a direction of total variance r, in units of S, counts: by the root of the correlation 1 - 1/r of two
+        similar points, all directions having the same variance before; or by the root of r - 1.
+    width : int, leading directions that are rotated together
+    """
+
+    shrinkage: float | None
+    scale: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Covariance of the points, and of half the differences of similar ones."""
+
+    total: Matrix
+    similar: Matrix
+
+    @classmethod
+    def of(cls, similarity: SharedLabels | SimilarPairs, values: Values) -> Moments:
+        """Measure both, points counting as often as they are similar to others."""
+        weights = similarity.degrees
+        share = weights / weights.sum()
+        mean = (share @ values).astype(np.float32)
+        scaled = (values - mean) * np.sqrt(share)[:, None].astype(np.float32)
+        similar = similarity.scatter(values) / weights.sum()
+        return cls((scaled.T @ scaled).astype(np.float64), (similar + similar.T) / 2.0)
+
+
+def directions(moments: Moments | None, total: Matrix, shape: Shape) -> Matrix:
+    """Return at most ``shape.width`` directions as columns (d, m), scaled by how much they count.
+
+    ``total`` is the covariance of all points, which principal directions are of.
+    """
+    d = len(total)
+    if shape.shrinkage is None or moments is None:
+        variances, axes = scipy.linalg.eigh(total, subset_by_index=[max(0, d - shape.width), d - 1])
+        kept = variances > 1e-10 * max(variances[-1], np.finfo(float).tiny)
+        return np.ascontiguousarray(axes[:, kept][:, ::-1])
+    sphere = max(np.trace(moments.similar) / d, 1e-6 * np.trace(moments.total) / d, np.finfo(float).tiny)
+    within = (1.0 - shape.shrinkage) * moments.similar + shape.shrinkage * sphere * np.eye(d)
+    ratios, axes = scipy.linalg.eigh(moments.total, within, subset_by_index=[max(0, d - shape.width), d - 1])
+    ratios, axes = ratios[::-1], axes[:, ::-1]  # axes have variance 1 within
+    useful = ratios > 1.0 + 1e-3
+    ratios, axes = ratios[useful], axes[:, useful]
+    weight = np.sqrt(ratios - 1.0) if shape.scale == "excess" else np.sqrt(1.0 - 1.0 / ratios)
+    return np.ascontiguousarray(axes * (weight / np.sqrt(ratios)))
