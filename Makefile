@@ -85,7 +85,7 @@ $(LINTED)/%.tidy: src/core/%.cpp $(filter-out %.cpp,$(CORE)) .clang-tidy src/cor
 	touch $@
 
 lint-core:
-	$(BIN)/clang-format --dry-run --Werror $(CORE) $(wildcard src/core/tests/*)
+	$(BIN)/clang-format --dry-run --Werror $(CORE) $(wildcard src/core/tests/* src/core/fuzz/*.?pp)
 	$(MAKE) --jobs=2 $(LINTED)/core.so $(UNITS:=.tidy)
 
 $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp

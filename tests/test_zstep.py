@@ -580,5 +580,5 @@ def test_a_matrix_that_is_not_symmetric_never_reaches_the_flow():
 
 def test_an_unknown_order_of_blocks_is_refused():
     graph = _core.SignedGraph.from_classes([3, 3], 1, 1, 0)
-    with pytest.raises(ValueError, match="'random' or 'fixed'"):
+    with pytest.raises(ValueError, match="'random', 'fixed'"):
         minimize(graph, random_start(6, 0), block_order="sorted")

@@ -13,12 +13,25 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from typing import Any
 
-from ilhash._checks import Unavailable, check_choice, check_count, check_positive, refuse_unavailable
+from ilhash._checks import Unavailable, check_choice, check_count, check_jobs, check_positive, refuse_unavailable
+
+MOST = 2**31 - 1  # of anything that is counted
+MOST_BITS = 65_535  # of a code: no search could look at more
 
 
-def count(default: Any, least: int = 1) -> Any:
-    """Declare a whole number of at least ``least``."""
-    return checked(default, check_count, least)
+def count(default: Any, least: int = 1, most: int = MOST) -> Any:
+    """Declare a whole number of at least ``least`` and at most ``most``."""
+    return checked(default, check_count, least, most)
+
+
+def bits(default: Any) -> Any:
+    """Declare a number of bits."""
+    return count(default, 1, MOST_BITS)
+
+
+def jobs() -> Any:
+    """Declare a number of workers, as in joblib."""
+    return checked(None, check_jobs)
 
 
 def positive(default: Any) -> Any:

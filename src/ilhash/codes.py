@@ -29,14 +29,14 @@ Examples
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import check_count
+from ilhash._checks import as_array, check_count
 
 __all__ = ["bytes_per_code", "check", "pack", "to_tiles", "unpack"]
 __all__ += ["from_hex", "from_int8_offset", "from_int8_view", "from_lsb_first", "from_text"]
@@ -94,7 +94,7 @@ def check(codes: Any, n_bits: int | None = None, name: str = "codes") -> Codes:
 
 
 def _table(codes: Any, n_bits: int | None, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-    array, wanted = np.asarray(codes), np.dtype(dtype)
+    array, wanted = np.asarray(as_array(name, codes)), np.dtype(dtype)
     width = None if n_bits is None else bytes_per_code(n_bits)
     if array.ndim != 2 or array.dtype != wanted or not array.shape[1] or width not in (None, array.shape[1]):
         of_bits, of_columns = (f" of {n_bits} bits", f" of {width} columns") if width else ("", "")
@@ -114,7 +114,7 @@ def pack(bits: NDArray[Any]) -> Codes:
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
     """
-    bits = np.asarray(bits)
+    bits = np.asarray(as_array("bits", bits))
     if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[1] == 0:
         raise ValueError(f"bits must be a 2-D array of bool, got shape {bits.shape} {bits.dtype}")
     return np.packbits(bits, axis=1)
@@ -131,7 +131,8 @@ def unpack(codes: Codes, n_bits: int) -> NDArray[np.bool_]:
     -------
     bool array (n, n_bits), one row per code
     """
-    return np.unpackbits(check(codes, n_bits), axis=1, count=n_bits).view(np.bool_)
+    array = check(codes, check_count("n_bits", n_bits))
+    return np.unpackbits(array, axis=1, count=n_bits).view(np.bool_)
 
 
 def to_lsb_first(codes: Codes, n_bits: int) -> Codes:
@@ -237,11 +238,22 @@ def to_tiles(codes: Codes, rows: NDArray[Any] | None = None) -> Codes:
     >>> to_tiles(np.array([[1, 2], [3, 4]], np.uint8))[0, :, :3].tolist()
     [[1, 3, 0], [2, 4, 0]]
     """
-    codes = np.ascontiguousarray(codes)
-    n = len(codes) if rows is None else len(rows)
+    codes = np.ascontiguousarray(check(codes))
+    chosen = None if rows is None else _row_numbers(rows, len(codes))
+    n = len(codes) if chosen is None else len(chosen)
     tiles = np.empty((-(-n // 64), codes.shape[1], 64), np.uint8)
-    _core.to_tiles(codes, rows if rows is None else rows.astype(np.uint32), tiles)
+    _core.to_tiles(codes, chosen, tiles)
     return tiles
+
+
+def _row_numbers(rows: Any, n: int) -> NDArray[np.uint32]:
+    array = np.asarray(as_array("rows", rows))
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"rows must be a 1-D array of whole numbers, got shape {array.shape} {array.dtype}")
+    outside = int(np.count_nonzero((array < 0) | (array >= n)))
+    if outside:
+        raise ValueError(f"rows must lie between 0 and {n - 1}, got {outside} of {len(array)} outside")
+    return array.astype(np.uint32)
 
 
 def to_hex(codes: Codes, n_bits: int) -> list[str]:
@@ -310,10 +322,12 @@ def _cut(joined: str, length: int) -> list[str]:
     return [joined[first : first + length] for first in range(0, len(joined), length)]
 
 
-def _joined(texts: Sequence[str], length: int, alphabet: re.Pattern[str], what: str) -> str:
+def _joined(texts: Any, length: int, alphabet: re.Pattern[str], what: str) -> str:
     """Join texts of one length and alphabet; count those that are not."""
-    if isinstance(texts, str | bytes):
+    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
         raise TypeError(f"texts must be a sequence of str, got one {type(texts).__name__}")
+    if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind not in "UTO"):
+        raise TypeError(f"texts must be a sequence of str, got an array of shape {texts.shape} {texts.dtype}")
     rows = list(texts)
     for problem, bad in (
         ("that are no str", [row for row in rows if not isinstance(row, str)]),
@@ -321,6 +335,7 @@ def _joined(texts: Sequence[str], length: int, alphabet: re.Pattern[str], what: 
         ("with other characters", [row for row in rows if isinstance(row, str) and not alphabet.fullmatch(row)]),
     ):
         if bad:
-            got = f"{len(bad)} of {len(rows)} rows {problem}, the first {bad[0]!r}"
+            first = bad[0] if isinstance(bad[0], str) else type(bad[0]).__name__
+            got = f"{len(bad)} of {len(rows)} rows {problem}, the first {first!r}"
             raise ValueError(f"texts must be {length} {what}, got {got}")
     return "".join(rows)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilhash import codes
-from ilhash._checks import Unavailable, chosen_bits, one_bit
+from ilhash._checks import Unavailable, check_callable, chosen_bits, one_bit
 from ilhash._parameters import check_parameters
 from ilhash.encoding import stream
 from ilhash.functions import Encoder, HashFunction, functions_from_arrays, functions_to_arrays
@@ -203,6 +203,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_callable("progress", progress)
         graph, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
         with self._all_or_nothing():
             self._fit(X, y, graph, means, progress)

@@ -22,7 +22,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
+
+from ilhash._checks import as_numbers, check_positive, is_number
 
 Loss = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
@@ -42,7 +45,7 @@ def laplacian(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     float64 array, the loss of each pair
     """
-    return 4.0 * distance * y
+    return np.asarray(4.0 * _bit(distance) * as_numbers("y", y))
 
 
 def ksh(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -57,7 +60,7 @@ def ksh(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     float64 array, the loss of each pair
     """
-    return ((1.0 - 2.0 * distance) - y) ** 2
+    return np.asarray(((1.0 - 2.0 * _bit(distance)) - as_numbers("y", y)) ** 2)
 
 
 def bre(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,7 +77,7 @@ def bre(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     float64 array, the loss of each pair
     """
-    return (distance - (1.0 - y) / 2.0) ** 2
+    return np.asarray((_bit(distance) - (1.0 - as_numbers("y", y)) / 2.0) ** 2)
 
 
 def bre_as_printed(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,7 +94,14 @@ def bre_as_printed(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]
     -------
     float64 array, the loss of each pair
     """
-    return (4.0 * distance - y) ** 2
+    return np.asarray((4.0 * _bit(distance) - as_numbers("y", y)) ** 2)
+
+
+def _bit(distance: Any) -> float:
+    """Return a distance between bits of two points."""
+    if not is_number(distance) or distance not in (0, 1):
+        raise ValueError(f"distance must be 0 or 1, got {distance!r}")
+    return float(distance)
 
 
 def minimal_loss(rho: float = 1.0, lam: float = 1.0) -> Loss:
@@ -112,6 +122,8 @@ def minimal_loss(rho: float = 1.0, lam: float = 1.0) -> Loss:
     >>> coefficients(loss, np.array([1.0, -1.0]))
     array([-0.5,  0.5])
     """
+    check_positive("rho", rho)
+    check_positive("lam", lam)
 
     def loss(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
         similar = max(distance - rho + 1.0, 0.0)
@@ -137,7 +149,7 @@ def resolve(objective: str | Loss) -> Loss:
     """
     if callable(objective):
         return objective
-    if objective in OBJECTIVES:
+    if isinstance(objective, str) and objective in OBJECTIVES:
         return OBJECTIVES[objective]
     names = ", ".join(repr(name) for name in OBJECTIVES)
     raise ValueError(f"objective must be one of {names} or a callable loss(distance, y), got {objective!r}")
@@ -161,7 +173,7 @@ def coefficients(objective: str | Loss, y: NDArray[np.float64]) -> NDArray[np.fl
     array([-2.,  2.])
     """
     loss = resolve(objective)
-    y = np.asarray(y, dtype=np.float64)
+    y = as_numbers("y", y)
     equal, different = np.asarray(loss(0, y), dtype=np.float64), np.asarray(loss(1, y), dtype=np.float64)
     a = np.broadcast_to((equal - different) / 2.0, y.shape)
     if not np.isfinite(a).all():
@@ -206,5 +218,8 @@ def energy(A: Any, z: NDArray[Any]) -> float:
     -------
     float, the energy
     """
-    z = np.asarray(z, dtype=np.float64)
+    z = as_numbers("z", z)
+    A = A if scipy.sparse.issparse(A) else as_numbers("A", A)
+    if z.ndim != 1 or A.shape != (len(z), len(z)):
+        raise ValueError(f"A must be square, with one row per value of z, got shapes {A.shape} and {z.shape}")
     return float(z @ (A @ z))

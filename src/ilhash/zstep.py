@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._checks import as_array, as_numbers, check_choice, check_count
+from ilhash._parameters import MOST
 
 __all__ = ["MAX_SWEEPS", "ZStep", "minimize", "random_start", "stays"]
 
@@ -41,6 +43,7 @@ def stays(start: NDArray[np.int8]) -> ZStep:
 
 def random_start(n: int, seed: int) -> NDArray[np.int8]:
     """Draw a start z in {-1,+1}^n."""
+    n, seed = check_count("n", n, 0, MOST), check_count("seed", seed, 0)
     return (np.random.default_rng(seed).integers(0, 2, n, dtype=np.int8) * 2 - 1).astype(np.int8)
 
 
@@ -58,9 +61,15 @@ def minimize(
     A block is changed only if that lowers E. The order of blocks is "fixed", or "random": a new one each sweep, drawn
     from the seed, which the paper found better. The field is the pull of the method of auxiliary coordinates.
     """
-    if block_order not in ("random", "fixed"):
-        raise ValueError(f"block_order must be 'random' or 'fixed', got {block_order!r}")
-    z, energies, n_blocks, converged = _core.minimise(
-        graph, start, seed, block_order == "random", max_sweeps, None if field is None else np.ascontiguousarray(field)
-    )
+    if not isinstance(graph, _core.SignedGraph):
+        raise TypeError(f"graph must be a SignedGraph, got {type(graph).__name__}")
+    check_choice("block_order", block_order, ("random", "fixed"))
+    bits = np.asarray(as_array("start", start))
+    if bits.ndim != 1 or bits.dtype != np.int8:
+        raise ValueError(f"start must be a 1-D array of int8, got shape {bits.shape} {bits.dtype}")
+    pull = None if field is None else np.ascontiguousarray(as_numbers("field", field))
+    if pull is not None and pull.shape != bits.shape:
+        raise ValueError(f"field must have one value per point, got shape {pull.shape} for {len(bits)} points")
+    seed, sweeps = check_count("seed", seed, 0, 2**64 - 1), check_count("max_sweeps", max_sweeps, 0, MOST)
+    z, energies, n_blocks, converged = _core.minimise(graph, bits, seed, block_order == "random", sweeps, pull)
     return ZStep(z, energies, n_blocks, converged)

@@ -104,7 +104,7 @@ def test_a_graph_and_withheld_points_need_the_data_again(blobs, reads):
 def test_bad_bits_are_refused(blobs):
     X, y = blobs
     model = ILH(n_bits=2, **SMALL).fit(X, y)
-    with pytest.raises(IndexError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="between 0 and 1"):
         model.training_rows(2)
     with pytest.raises(TypeError, match="bit must be a whole number, got slice"):
         model.training_rows(slice(2))

@@ -149,7 +149,7 @@ def test_histogram_counts_entries_above_the_diagonal():
         (lambda: kernel_dot_products([[np.nan]], [[0.0]], 1.0), "finite"),
         (lambda: kernel_dot_products([[1.0]], [[0.0]], 0.0), "width must be a positive number"),
         (lambda: random_dot_products(3, 0, "codes"), "dimension must be a whole number of at least 1"),
-        (lambda: random_dot_products(3, 5, "margins"), "kind must be 'codes' or 'weights'"),
+        (lambda: random_dot_products(3, 5, "margins"), "kind must be one of 'codes', 'weights'"),
         (lambda: compare_with_random([[1.0]], 5, "codes"), "undefined for fewer"),
     ],
 )

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 
@@ -334,3 +335,33 @@ def test_more_than_a_workers_memory_does_not_travel(digits, client, mapped, tmp_
     monkeypatch.setattr(MappedFile, "nbytes", 1 << 50)
     with pytest.raises(ValueError, match="X must be a file that every worker can open, or at most half of a worker's"):
         ILH(**SMALL).fit(mapped, digits[1], client=client)
+
+
+def test_no_more_workers_than_items():
+    threads = set()
+
+    def task(item):
+        threads.add(threading.get_ident())
+        return threading.active_count()
+
+    before = threading.active_count()
+    assert max(parallel.run(task, range(3), n_jobs=10**9)) < before + 20
+    assert len(threads) <= 3
+
+
+def test_a_failed_run_leaves_no_task_under_way():
+    """joblib goes on with what was handed out when one task fails; nobody is to find it at work after the error."""
+    under_way, began = [], threading.Event()
+
+    def task(item):
+        if item == 0:
+            assert began.wait(10)
+            raise ValueError("no")
+        under_way.append(item)
+        began.set()
+        time.sleep(0.5)
+        under_way.remove(item)
+
+    with pytest.raises(ValueError, match="bit 0: no"):
+        parallel.run(task, range(8), n_jobs=2)
+    assert under_way == []

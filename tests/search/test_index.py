@@ -452,7 +452,7 @@ def test_open_says_what_is_wrong(tmp_path):
     HammingIndex.open(tmp_path / "eight", n_bits=8).close()
     with pytest.raises(ValueError, match=r"n_bits must be that of the index \(8\), got 9"):
         HammingIndex.open(tmp_path / "eight", n_bits=9)
-    with pytest.raises(ValueError, match="ids must be 'int' or 'str'"):
+    with pytest.raises(ValueError, match="ids must be one of 'int', 'str'"):
         HammingIndex.open(tmp_path / "other", n_bits=8, ids="uuid")
     assert not (tmp_path / "other").exists()
 

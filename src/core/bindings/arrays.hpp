@@ -84,7 +84,7 @@ class Guarded {
   template <class Work>
   auto use(const Work& work) {
     const GilReleased released;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     return work(value_);
   }
 

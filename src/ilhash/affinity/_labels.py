@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._checks import check_count
 from ilhash._labels import labels_array, missing_labels, plain_labels
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
 from ilhash.affinity._similarity import SharedLabels, shared_labels
@@ -133,6 +134,7 @@ def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Label
     What was read before is taken as it is. Unknown are None, NaN, the label ``unlabeled``, empty sets, and rows of a
     matrix without any 1.
     """
+    n_points = check_count("n_points", n_points, 0)
     if isinstance(y, Labels | LabelSets):
         _same_length(y.n_points, n_points, "y")
         return y
@@ -143,11 +145,15 @@ def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Label
     labels = labels_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
-    if labels.ndim == 2:
-        return _label_sets(scipy.sparse.csr_array(labels), n_points)
-    if labels.ndim != 1:
+    if labels.ndim not in (1, 2):
         raise ValueError(f"y must be 1-D labels or a 2-D indicator matrix, got {labels.ndim}-D")
     _same_length(len(labels), n_points, "y")
+    if labels.dtype.kind not in "biufSUO":
+        raise ValueError(f"y must hold whole numbers or texts, got {labels.dtype}")
+    if labels.ndim == 2:
+        if labels.dtype.kind not in "biuf":
+            raise ValueError(f"y as a matrix must be an indicator of 0 and 1, got {labels.dtype}")
+        return _label_sets(scipy.sparse.csr_array(labels), n_points)
     return _one_label_each(labels, unlabeled)
 
 

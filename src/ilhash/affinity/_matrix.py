@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ilhash._checks import as_array, check_count
+from ilhash._parameters import MOST
 from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where
 from ilhash.affinity._similarity import SimilarPairs, similar_pairs
 from ilhash.graph import coupling_graph
@@ -55,7 +57,10 @@ def affinity_from_matrix(
             f"affinity must be a scipy sparse matrix of signed weights, got {type(matrix).__name__}; a dense matrix "
             "grows with the square of the number of points (scipy.sparse.csr_array converts a small one)"
         )
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise ValueError(f"affinity must be a matrix of real numbers, got {matrix.ndim}-D {matrix.dtype}")
     y = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    n_points = check_count("n_points", n_points, 0, MOST)
     if y.shape != (n_points, n_points):
         raise ValueError(f"affinity must be {n_points} x {n_points}, one row and column per row of X, got {y.shape}")
     y.sum_duplicates()
@@ -84,6 +89,7 @@ def affinity_from_pairs(
     pairs: Any, n_points: int, objective: Objective = "laplacian", similar_only: bool = False
 ) -> SparseAffinity:
     """Build a symmetric matrix from rows (i, j, weight) or a tuple of index pairs (m, 2) and weights (m,)."""
+    n_points = check_count("n_points", n_points, 0, MOST)
     first, second, weight = _pair_columns(pairs)
     outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n_points)
     if outside.any():
@@ -113,19 +119,22 @@ def affinity_from_pairs(
 
 
 def _pair_columns(pairs: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    if isinstance(pairs, tuple) and len(pairs) == 2:
-        index, weight = np.asarray(pairs[0]), np.asarray(pairs[1], dtype=np.float64)
-        table_ok = index.ndim == 2 and index.shape[1] == 2 and weight.shape == (len(index),)
-    else:
-        table = np.asarray(pairs)
-        table_ok = table.ndim == 2 and table.shape[1] == 3 and table.dtype.kind in "iuf"
-        index, weight = (table[:, :2], table[:, 2].astype(np.float64)) if table_ok else (table, table)
-    if not table_ok or index.dtype.kind not in "iuf" or len(index) == 0:
+    parts = pairs if isinstance(pairs, tuple) and len(pairs) == 2 else (pairs,)
+    given = [np.asarray(as_array("pairs", part)) for part in parts]
+    if len(given) == 1 and given[0].ndim == 2 and given[0].shape[1] == 3:
+        given = [given[0][:, :2], given[0][:, 2]]
+    shapes = [part.shape for part in given]
+    rows = shapes[0][0] if shapes[0] else 0
+    if rows == 0 or shapes != [(rows, 2), (rows,)] or any(part.dtype.kind not in "iuf" for part in given):
+        got = " and ".join(f"{part.shape} {part.dtype}" for part in given)
         raise ValueError(
             "pairs must be an array of rows (i, j, weight), or a tuple of index pairs (m, 2) and weights (m,), with at "
-            f"least one pair, got {np.shape(pairs[0]) if isinstance(pairs, tuple) else np.shape(pairs)}"
+            f"least one pair, got {got}"
         )
+    index, weight = given[0], given[1].astype(np.float64)
     whole = np.round(index)
     if not np.isfinite(index).all() or (whole != index).any():
         raise ValueError("pairs must name rows by whole numbers, got fractions")
+    if (np.abs(whole.astype(np.float64)) >= 2.0**62).any():
+        raise ValueError(f"pairs must name rows of X, got numbers such as {whole.ravel()[np.abs(whole).argmax()]}")
     return whole[:, 0].astype(np.int64), whole[:, 1].astype(np.int64), weight

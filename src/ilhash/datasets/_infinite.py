@@ -323,7 +323,7 @@ def _load_part(
     """Images and labels of a part of the source, and the first of its rows."""
     parts = {"mnist": ("train", "test", "all"), "digits": ("train", "all")}
     check_choice("source", source, tuple(parts))
-    if part not in parts[source]:
+    if not isinstance(part, str) or part not in parts[source]:
         raise ValueError(f"part must be one of {', '.join(map(repr, parts[source]))} for {source!r}, got {part!r}")
     data = load(source, data_home)
     n_train = data.n_train or len(data.X)

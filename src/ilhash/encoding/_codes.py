@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ilhash import codes
-from ilhash._checks import check_count
+from ilhash._checks import check_count, check_encoder
 from ilhash.encoding._shards import Witness, open_shards, write_shards
 from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged
 from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, write_files
@@ -56,6 +56,7 @@ def write_codes(
     -------
     StoredCodes, the codes, opened
     """
+    check_encoder(model)
     model.encode_blocks(X, 0, 0)  # refuses what it could not encode before anything is written
     target, vectors, n_bits = Path(path), as_matrix(X), len(model.functions_)
     check_count("rows_per_shard", rows_per_shard)

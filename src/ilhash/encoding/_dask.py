@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ilhash import codes
+from ilhash._checks import check_encoder
 
 
 def dask_encode(model: Any, X: Any) -> Any:
@@ -36,6 +37,7 @@ def dask_encode(model: Any, X: Any) -> Any:
     """
     from sklearn.utils.validation import check_is_fitted
 
+    check_encoder(model)
     check_is_fitted(model)
     frame = hasattr(X, "map_partitions") and hasattr(X, "columns")
     if not frame and not (hasattr(X, "map_blocks") and hasattr(X, "chunks")):

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import joblib
 from numpy.typing import NDArray
 
-from ilhash._checks import check_threads
+from ilhash._checks import check_count, check_threads
 from ilhash.parallel import single_threaded_blas
-from ilhash.vectors import blocks
+from ilhash.vectors import as_matrix, blocks
 
 BLOCK_BYTES = 8 << 20  # of float32 that a thread works on at once
 WORK_BYTES = 256 << 20  # of float32 that a thread makes of a block: thousands of centres, or of bits, take fewer rows
@@ -49,7 +49,9 @@ def stream(
     -------
     iterator of (slice, result)
     """
-    end = len(X) if last is None else min(last, len(X))
+    X = as_matrix(X)
+    first = check_count("first", first, 0)
+    end = len(X) if last is None else min(check_count("last", last, 0), len(X))
     row_bytes = 4 * X.shape[1]
     threads = joblib.cpu_count if n_threads is None else partial(check_threads, n_threads)
     n_workers = 1 if (end - first) * row_bytes <= BLOCK_BYTES else threads()

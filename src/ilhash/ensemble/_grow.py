@@ -16,7 +16,7 @@ from sklearn.base import clone
 from ilhash._checks import check_count, check_fraction
 from ilhash.affinity import Labels, LabelSets
 from ilhash.ensemble._data import data_fingerprint
-from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels
+from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labels
 from ilhash.ensemble._ilh import ILH
 from ilhash.evaluation import PrecisionBitByBit
 from ilhash.functions import Encoder, HashFunction
@@ -126,7 +126,7 @@ def grow(
     True
     """
     rule = _checked_rule(model, max_bits, k, patience, tolerance)
-    held_out = HoldOut() if held_out is None else held_out
+    held_out = hold_out(held_out)
     workers = max(1, joblib.effective_n_jobs(model.n_jobs))
     step = workers if step is None else check_count("step", step)
     known = read_labels(y, len(as_matrix(X)), model.unlabeled)

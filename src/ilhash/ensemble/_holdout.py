@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import check_count, is_whole
+from ilhash._checks import as_array, check_count, is_whole
 from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
 from ilhash.diversity import seed_for
 from ilhash.ensemble._data import data_fingerprint
@@ -71,7 +72,7 @@ class HoldOut:
         check_count("seed", self.seed, 0)
         if is_whole(self.classes):
             check_count("classes", self.classes, 0)
-        elif isinstance(self.classes, int | float | str | bytes):
+        elif not isinstance(self.classes, Sequence | np.ndarray) or isinstance(self.classes, str | bytes):
             raise ValueError(f"classes must be how many to hold out, or a list of labels, got {self.classes!r}")
 
     def labels(self, y: Any, unlabeled: Any = -1) -> Labels | LabelSets:
@@ -171,12 +172,19 @@ class HoldOut:
         return np.sort(order[:n_queries]), np.sort(report), np.sort(order[n_queries : n_queries + self.n_base])
 
 
+def hold_out(given: Any) -> HoldOut:
+    """Return what is held out, by default some points."""
+    if given is not None and not isinstance(given, HoldOut):
+        raise TypeError(f"held_out must be a HoldOut or None, got {given!r}")
+    return HoldOut() if given is None else given
+
+
 def read_labels(y: Any, n_points: int | None, unlabeled: Any) -> Labels | LabelSets:
     """Return labels that were given, one entry for each of ``n_points`` (None: as many as there are)."""
     if y is None:
         raise ValueError("y must be labels, which tell what is relevant to the points held out, got None")
     if n_points is None:
-        n_points = y.n_points if isinstance(y, Labels | LabelSets) else y.shape[0] if hasattr(y, "shape") else len(y)
+        n_points = y.n_points if isinstance(y, Labels | LabelSets) else _n_rows(y)
     return supervision_from_labels(y, n_points, unlabeled)
 
 
@@ -205,3 +213,10 @@ def refuse_training_points(model: Any, X: NDArray[Any], y: Any, held_out: HoldOu
         "model must not have been trained on the points it is judged by, got one that was fitted on this X without "
         "holding them out: fit it with held_out.labels(y) (ilhash fit --hold-out) in place of y, or give other X"
     )
+
+
+def _n_rows(y: Any) -> int:
+    shape = y.shape if scipy.sparse.issparse(y) else np.shape(as_array("y", y))
+    if not shape:
+        raise ValueError("y must be one label per row or an indicator matrix, got a single value")
+    return int(shape[0])

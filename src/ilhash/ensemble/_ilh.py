@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count
-from ilhash._parameters import checked, count, one_of, training_points
+from ilhash._parameters import MOST_BITS, bits, checked, count, jobs, one_of, positive, training_points
 from ilhash.affinity import (
     EuclideanNeighbors,
     LabelSets,
@@ -134,7 +134,7 @@ class ILH(Hasher):
         "start": lambda record, name: checked_rule(record.record(name)),
     }
 
-    n_bits: int = count(64)
+    n_bits: int = bits(64)
     _: KW_ONLY
     diversity: str = checked("t", check_letters)
     sampling: str = one_of("disjoint", "random", "bootstrap")
@@ -148,14 +148,14 @@ class ILH(Hasher):
     n_features: int | float = 0.5
     centers: str = one_of("common", "private")
     n_centers: int = count(500)
-    kernel_width: float | None = None
+    kernel_width: float | None = positive(None)
     scaling: str = one_of("columns", "whole")
     block_order: str = one_of("random", "fixed")
     max_sweeps: int = count(MAX_SWEEPS)
     mac: bool | tuple[float, ...] = checked(False, mac_penalties)
     unlabeled: Any = -1
     random_state: Any = 0
-    n_jobs: int | None = None
+    n_jobs: int | None = jobs()
 
     # -------------------------------------------------------------------------------------------- training
 
@@ -198,7 +198,7 @@ class ILH(Hasher):
         check_is_fitted(self)
         with self._all_or_nothing():
             supervision, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
-            self._fit_more(check_count("n", n), X, y, supervision, means, progress)
+            self._fit_more(check_count("n", n, 1, MOST_BITS), X, y, supervision, means, progress)
         return self
 
     def _fit_more(self, n: int, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:

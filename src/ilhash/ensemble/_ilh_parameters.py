@@ -8,6 +8,7 @@ import numpy as np
 
 from ilhash import objective as objectives
 from ilhash._checks import check_count, is_whole
+from ilhash._parameters import MOST
 
 AUTO_TRAIN = 5000
 
@@ -33,11 +34,11 @@ def check_letters(name: str, letters: Any) -> str:
 def check_range(name: str, value: Any) -> int | tuple[int, int]:
     """Return a number of neighbours, or the smallest and largest of a range."""
     if isinstance(value, tuple | list) and len(value) == 2:
-        low, high = (check_count(name, part) for part in value)
+        low, high = (check_count(name, part, 1, MOST) for part in value)
         if low > high:
             raise ValueError(f"{name} as a range must be (smallest, largest), got {value!r}")
         return low, high
-    return check_count(name, value)
+    return check_count(name, value, 1, MOST)
 
 
 def drawn_features(value: Any, n_features: int) -> int:

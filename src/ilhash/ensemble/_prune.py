@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count, check_fraction
-from ilhash.ensemble._holdout import HoldOut, ValidationSet, read_labels, refuse_training_points
+from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labels, refuse_training_points
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.evaluation import PrecisionBitByBit
@@ -90,7 +90,7 @@ def prune(
     >>> len(pruning.model.functions_), bool(np.all(np.diff(pruning.curve) > 0))
     (8, True)
     """
-    held_out = HoldOut() if held_out is None else held_out
+    held_out = hold_out(held_out)
     X = X if hasattr(X, "columns") else as_matrix(X)
     y = _checked(model, X, y, n_bits, held_out, unseen_weight)
     trials = _trials(model, X, held_out.validation_sets(y), k, unseen_weight, n_threads)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import check_count, check_threads
+from ilhash._checks import as_array, check_count, check_threads
 
 Bits = NDArray[np.bool_]
 
@@ -38,7 +38,7 @@ class PrecisionBitByBit:
     """
 
     def __init__(self, relevant: Any, k: int, *, n_threads: int = 1) -> None:
-        relevant = np.asarray(relevant)
+        relevant = np.asarray(as_array("relevant", relevant))
         if relevant.ndim != 2 or relevant.dtype != np.bool_ or relevant.size == 0:
             raise ValueError(f"relevant must be a 2-D array of bool, got shape {relevant.shape} {relevant.dtype}")
         self.k = check_count("k", k, 1)
@@ -92,7 +92,8 @@ class PrecisionBitByBit:
         -------
         tuple, what :meth:`of_each_packed` takes
         """
-        n_bits = np.shape(base_bits)[-1] if np.ndim(base_bits) == 2 else 0
+        base_bits = as_array("base_bits", base_bits)
+        n_bits = base_bits.shape[1] if base_bits.ndim == 2 else 0
         base = _bool("base_bits", base_bits, (self.n_base, n_bits))
         queries = _bool("query_bits", query_bits, (self.n_queries, n_bits))
         return _words(base), _words(queries), n_bits
@@ -108,6 +109,9 @@ class PrecisionBitByBit:
         -------
         float64 array (B,), one value per bit
         """
+        n_words = (check_count("n_bits", n_bits) + 63) // 64
+        pools = (("base", base, self.n_base), ("queries", queries, self.n_queries))
+        base, queries = (_pool(name, words, (n, n_words)) for name, words, n in pools)
         cuts = np.empty((self.n_queries, n_bits, 4), np.int32)
         self._counts.with_each(base, queries, n_bits, self.n_threads, cuts)
         return _mean_precision(cuts, self.k)
@@ -120,9 +124,16 @@ def _mean_precision(cuts: NDArray[np.int32], k: int) -> NDArray[np.float64]:
 
 
 def _bool(name: str, bits: Any, shape: tuple[int, ...]) -> Bits:
-    array = np.asarray(bits)
+    array = np.asarray(as_array(name, bits))
     if array.dtype != np.bool_ or array.shape != shape or array.size == 0:
         raise ValueError(f"{name} must be bool {shape}, got {array.dtype} {array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def _pool(name: str, words: Any, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    array = np.asarray(as_array(name, words))
+    if array.dtype != np.uint64 or array.shape != shape:
+        raise ValueError(f"{name} must be uint64 {shape}, what pack gave, got {array.dtype} {array.shape}")
     return np.ascontiguousarray(array)
 
 

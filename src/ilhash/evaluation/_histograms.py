@@ -82,6 +82,8 @@ def distance_histograms(
     base = codes.check(base_codes, n_bits, "base_codes")
     bits = 8 * base.shape[1] if n_bits is None else n_bits
     queries = codes.check(query_codes, bits, "query_codes")
+    if not isinstance(relevance, Relevance):
+        raise TypeError(f"relevance must be what by_label and its like return, got {type(relevance).__name__}")
     for side, wanted, name in ((base, relevance.n_base, "base_codes"), (queries, relevance.n_queries, "query_codes")):
         if len(side) != wanted:
             raise ValueError(f"labels or vectors must be one per code, got {wanted} for the {len(side)} rows of {name}")

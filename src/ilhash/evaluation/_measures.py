@@ -28,13 +28,13 @@ Whole = int | Sequence[int] | NDArray[Any]
 
 def check_ties(ties: str) -> None:
     """Refuse a rule that does not exist."""
-    if ties not in TIES:
+    if not isinstance(ties, str) or ties not in TIES:
         raise ValueError(f"ties must be 'expected', 'optimistic' or 'pessimistic', got {ties!r}")
 
 
 def check_empty(empty: Any) -> None:
     """Refuse a rule that does not exist."""
-    if isinstance(empty, bool) or empty not in (0, "skip"):
+    if not isinstance(empty, int | str) or isinstance(empty, bool) or empty not in (0, "skip"):
         raise ValueError(f"empty must be 0 or 'skip', got {empty!r}")
 
 

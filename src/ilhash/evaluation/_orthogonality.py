@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes
-from ilhash._checks import check_count, check_positive
+from ilhash._checks import as_numbers, check_choice, check_count, check_positive
+from ilhash._parameters import MOST
 
 Matrix = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def weight_dot_products(weights: Any) -> Matrix:
     >>> weight_dot_products([[3.0, 0.0], [3.0, -4.0]]).tolist()
     [[1.0, 0.6], [0.6, 1.0]]
     """
-    table = np.asarray(weights, dtype=np.float64)
+    table = as_numbers("weights", weights)
     if table.ndim != 2:
         raise ValueError(f"weights must be a 2-D array, one row per bit, got shape {table.shape}")
     bad = int(np.count_nonzero(~np.isfinite(table).all(axis=1)))
@@ -104,9 +105,10 @@ def kernel_dot_products(coefficients: Any, centers: Any, width: float) -> Matrix
     [[1.0, 0.707], [0.707, 1.0]]
     """
     check_positive("width", width)
-    rows = [np.asarray(row, dtype=np.float64) for row in coefficients]
-    common = (isinstance(centers, np.ndarray) and centers.ndim == 2) or np.ndim(centers[0]) == 1
-    parts = [np.asarray(part, dtype=np.float64) for part in ([centers] * len(rows) if common else centers)]
+    rows = [as_numbers("coefficients", row) for row in _listed("coefficients", coefficients)]
+    listed = _listed("centers", centers)
+    common = (isinstance(centers, np.ndarray) and centers.ndim == 2) or (bool(listed) and np.ndim(listed[0]) == 1)
+    parts = [as_numbers("centers", part) for part in ([centers] * len(rows) if common else listed)]
     if len(parts) != len(rows):
         raise ValueError(f"centers must be one array per function, got {len(parts)} for {len(rows)} functions")
     for bit, (row, part) in enumerate(zip(rows, parts, strict=True)):
@@ -118,6 +120,18 @@ def kernel_dot_products(coefficients: Any, centers: Any, width: float) -> Matrix
         products = _private(rows, parts, width)
     _refuse_zero(np.diag(products), "coefficients")
     return _normalised(products)
+
+
+def _listed(name: str, arrays: Any) -> list[Any]:
+    numbers = not isinstance(arrays, np.ndarray) or (arrays.ndim > 1 and arrays.dtype.kind in "biufO")
+    if (
+        not isinstance(arrays, Sequence | np.ndarray)
+        or isinstance(arrays, str | bytes)
+        or not numbers
+        or not len(arrays)
+    ):
+        raise ValueError(f"{name} must be an array or one array per function, got {type(arrays).__name__}")
+    return list(arrays)
 
 
 def _check_function(coefficients: Matrix, centers: Matrix, bit: int) -> None:
@@ -178,7 +192,7 @@ def orthogonality(C: Any) -> float:
 
 def _off_diagonal(C: Any) -> NDArray[np.float64]:
     """Entries above the diagonal; C is symmetric."""
-    table = np.asarray(C, dtype=np.float64)
+    table = as_numbers("C", C)
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"C must be a square matrix, bits by bits, got shape {table.shape}")
     if len(table) < 2:
@@ -187,7 +201,7 @@ def _off_diagonal(C: Any) -> NDArray[np.float64]:
         raise ValueError("C must be symmetric with ones on its diagonal, got another matrix: normalise the vectors")
     if np.abs(table).max() > 1.0 + 1e-6:
         raise ValueError(f"C must have entries between -1 and 1, got {np.abs(table).max():.3g}")
-    return table[np.triu_indices(len(table), 1)]
+    return np.asarray(table[np.triu_indices(len(table), 1)])
 
 
 def random_dot_products(n_bits: int, dimension: int, kind: str, seed: int = 0) -> Matrix:
@@ -211,8 +225,9 @@ def random_dot_products(n_bits: int, dimension: int, kind: str, seed: int = 0) -
     True
     """
     width = codes.bytes_per_code(n_bits)
-    check_count("dimension", dimension, 1)
-    rng = np.random.default_rng(seed)
+    check_count("dimension", dimension, 1, MOST)
+    check_choice("kind", kind, ("codes", "weights"))
+    rng = np.random.default_rng(check_count("seed", seed, 0))
     if kind == "weights":
         return weight_dot_products(rng.uniform(-1.0, 1.0, (n_bits, dimension)))
     if kind != "codes":
@@ -283,7 +298,7 @@ def compare_with_random(C: Any, dimension: int, kind: str, *, bins: int = 100, s
     """
     entries = _off_diagonal(C)
     control = _off_diagonal(random_dot_products(len(np.asarray(C)), dimension, kind, seed))
-    edges = np.linspace(-1.0, 1.0, bins + 1)
+    edges = np.linspace(-1.0, 1.0, check_count("bins", bins, 1, 10**6) + 1)
     return DotProducts(
         edges=edges,
         counts=np.histogram(np.clip(entries, -1.0, 1.0), edges)[0],

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import check_choice, check_count
+from ilhash._checks import as_array, check_choice, check_count
 from ilhash._labels import labels_array, missing_labels
+from ilhash._parameters import MOST
 from ilhash.evaluation._codes_statistics import CodeTally
 from ilhash.evaluation._histograms import distance_histograms
 from ilhash.evaluation._labels import known_only, label_codes, one_label_each
@@ -159,10 +160,14 @@ class _Rules:
         """
         if self.relevance == "neighbors":
             raise ValueError("relevance must be of labels for a base in blocks, got 'neighbors', which need all of it")
+        if not isinstance(base_blocks, Iterable):
+            raise TypeError(f"base_blocks must be pairs of codes and labels, got {type(base_blocks).__name__}")
         found: Histograms | None = None
         tally = CodeTally(n_bits)
         query_codes, query_truth = self._judged(query_codes, query_truth, "query_truth")
         for block in base_blocks:
+            if not isinstance(block, Sequence) or isinstance(block, str | bytes) or len(block) != 2:
+                raise TypeError(f"base_blocks must be pairs of codes and labels, got {type(block).__name__}")
             codes, truth = self._judged(*block, "base_truth", may_be_none=True)
             relevance = self._relevance(truth, query_truth)
             part = distance_histograms(codes, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
@@ -281,7 +286,8 @@ class GivenQueries(_Rules):
         -------
         GivenQueries, the protocol
         """
-        plain = [_plain_truth(labels_array(side)) for side in (base_labels, query_labels)]
+        sides = {"base_labels": base_labels, "query_labels": query_labels}
+        plain = [_plain_truth(_labels_of(side, name), name) for name, side in sides.items()]
         truth = hashlib.sha256(json.dumps(plain, default=repr).encode("ascii")).hexdigest()
         return cls(n_queries=len(plain[1]), k=k, truth=truth, **rules)
 
@@ -312,7 +318,7 @@ class UnseenClasses(_Rules):
         super().__post_init__()
         if isinstance(self.held_out, int | np.integer):
             self._set("held_out", check_count("held_out", self.held_out, 1))
-        elif isinstance(self.held_out, str | bytes) or len(self.held_out) == 0:
+        elif not isinstance(self.held_out, list | tuple | np.ndarray) or np.size(self.held_out) == 0:
             raise ValueError(f"held_out must be a number or a list of labels, got {self.held_out!r}")
         else:
             self._set("held_out", tuple(np.unique(label_codes(self.held_out, "held_out")).tolist()))
@@ -353,20 +359,34 @@ class UnseenClasses(_Rules):
         return chosen
 
 
-def _plain_truth(labels: NDArray[Any]) -> list[Any]:
+def _labels_of(labels: Any, name: str) -> NDArray[Any]:
+    try:
+        return labels_array(labels)
+    except (TypeError, ValueError, OverflowError):
+        return cast("NDArray[Any]", as_array(name, labels))  # which says what is wrong
+
+
+def _plain_truth(labels: NDArray[Any], name: str) -> list[Any]:
     """Return labels for a hash; None for those that are unknown."""
-    if labels.ndim != 1:
+    if labels.ndim == 2:
+        if labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
+            raise ValueError(f"{name} as a matrix must be an indicator of 0 and 1, got {labels.dtype} of other values")
         found: list[Any] = labels.astype(np.int64).tolist()
         return found
+    if labels.ndim != 1:
+        raise ValueError(f"{name} must be one label each or an indicator matrix, got {labels.ndim}-D")
     known = ~missing_labels(labels)
-    plain = iter(label_codes(labels[known], "labels").tolist())
+    plain = iter(label_codes(labels[known], name).tolist())
     return [next(plain) if one else None for one in known.tolist()]
 
 
 def _size(data: Any) -> int:
     if isinstance(data, int | np.integer):
-        return int(data)
-    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+        return check_count("data", data, 0, MOST)
+    shape = data.shape if hasattr(data, "shape") else (len(data),) if isinstance(data, Sized) else ()
+    if not shape:
+        raise ValueError(f"data must be a number of points or have a length, got {data!r}")
+    return check_count("the length of data", int(shape[0]), 0, MOST)
 
 
 def _split(base: Rows, queries: Rows, train: Rows) -> Split:

@@ -16,6 +16,7 @@ from ilhash.evaluation._labels import indicators, label_codes, one_label_each
 from ilhash.vectors import nearest_rows
 
 
+@typing.runtime_checkable
 class Relevance(typing.Protocol):
     """Which rows of the base are relevant to each query."""
 

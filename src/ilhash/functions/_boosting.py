@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._checks import check_count, check_positive
+from ilhash._parameters import MOST
+from ilhash.vectors import as_matrix
 
 from ._learner import Fitted
 from ._trees import TreeFunction
@@ -34,8 +37,12 @@ class TreeBooster:
     def __init__(
         self, values: NDArray[np.float32], *, n_trees: int, depth: int, learning_rate: float, most_bins: int = MOST_BINS
     ) -> None:
-        self.n_trees, self.depth, self.learning_rate = n_trees, depth, learning_rate
-        columns = np.ascontiguousarray(values.T)
+        self.n_trees, self.depth = check_count("n_trees", n_trees, 0, MOST), check_count("depth", depth, 0, MOST)
+        self.learning_rate = check_positive("learning_rate", learning_rate)
+        check_count("most_bins", most_bins, 2, 256)
+        columns = np.ascontiguousarray(as_matrix(values, "values").T, dtype=np.float32)
+        if not np.isfinite(columns).all():
+            raise ValueError("values must be finite, got NaN or infinity")
         edges = [bin_edges(column, most_bins) for column in columns]
         self._begin = np.cumsum([0, *map(len, edges)], dtype=np.uint32)
         self._edges = np.concatenate(edges)

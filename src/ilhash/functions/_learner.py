@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash._checks import LARGEST, SMALLEST, check_choice, check_count, check_positive, is_number
 from ilhash.vectors import GatheredRows
 
 from ._base import Features, Floats, HashFunction
@@ -68,12 +69,19 @@ class LearnerSettings:
     kernel_width: float | None = None
     common_sample: Callable[[], GatheredRows | None] = lambda: None
 
+    def __post_init__(self) -> None:
+        check_choice("scaling", self.scaling, ("columns", "whole"))
+        check_count("n_centers", self.n_centers)
+        if self.kernel_width is not None:
+            check_positive("kernel_width", self.kernel_width)
+
     def cost(self, automatic: float) -> float:
         """Return C, or what it is automatically."""
         if isinstance(self.C, str) and self.C == "auto":
             return automatic
-        if isinstance(self.C, str | bool) or np.ndim(self.C) or not np.isfinite(self.C) or self.C <= 0:
-            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        if not is_number(self.C) or isinstance(self.C, str) or not SMALLEST <= self.C <= LARGEST:
+            limits = f"from {SMALLEST:g} to {LARGEST:g}"
+            raise ValueError(f"C must be 'auto' or a positive number {limits}, got {self.C!r}")
         return float(self.C)
 
 

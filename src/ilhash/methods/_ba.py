@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash._checks import check_positive
-from ilhash._parameters import checked, count, one_of, positive
+from ilhash._parameters import checked, count, jobs, one_of, positive
 from ilhash.diversity import seed_for
 from ilhash.functions import Fitted, HashFunction, LinearLearner, standardization
 from ilhash.methods._base import Method, TrainingData, TrainingSet
@@ -150,7 +150,7 @@ class BA(Method):
     growth: float = checked(2.0, _check_growth)
     max_iter: int = count(12)
     C: float = positive(0.1)
-    n_jobs: int | None = None
+    n_jobs: int | None = jobs()
 
     def _learn(self, data: TrainingData) -> list[HashFunction]:
         training = data.training_set()

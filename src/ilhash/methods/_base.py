@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import resolve_seed
-from ilhash._parameters import count, one_of, positive, training_points
+from ilhash._parameters import bits, count, one_of, positive, training_points
 from ilhash.affinity import Labels, LabelSets, supervision_from_labels
 from ilhash.diversity import UniformOrder, seed_for
 from ilhash.functions import HashFunction, KernelFunction, LinearFunction, RadialBasis
@@ -124,7 +124,7 @@ class Method(Hasher):
         "n_iter": Record.whole,
     }
 
-    n_bits: int = count(64)
+    n_bits: int = bits(64)
     _: KW_ONLY
     n_train: int | str = training_points()
     random_state: Any = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ilhash._parameters import count
+from ilhash._parameters import bits
 from ilhash.functions import HashFunction, LinearFunction
 from ilhash.methods._base import Method, TrainingData
 
@@ -30,7 +30,7 @@ class Sign(Method):
            [1, 0]], dtype=uint8)
     """
 
-    n_bits: int | None = count(None)  # type: ignore[assignment]  # one per feature is not known before fit
+    n_bits: int | None = bits(None)  # type: ignore[assignment]  # one per feature is not known before fit
 
     def _learn(self, data: TrainingData) -> list[HashFunction]:
         rows = data.training_set().rows

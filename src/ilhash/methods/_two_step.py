@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._parameters import count, one_of, positive
+from ilhash._parameters import count, jobs, one_of, positive
 from ilhash.diversity import UniformOrder, seed_for
 from ilhash.functions import HashFunction, Learner, LearnerSettings, LinearFunction, make_learner, share_common_basis
 from ilhash.methods._base import SupervisedMethod, TrainingData, TrainingSet
@@ -41,7 +41,7 @@ class TwoStepMethod(SupervisedMethod):
     n_centers: int = count(500)
     kernel_width: float | None = positive(None)
     scaling: str = one_of("columns", "whole")
-    n_jobs: int | None = None
+    n_jobs: int | None = jobs()
 
     @abstractmethod
     def _bits(self, training: TrainingSet, seed: int) -> NDArray[np.int8]:

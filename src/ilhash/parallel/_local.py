@@ -11,12 +11,16 @@ import joblib
 from ilhash.parallel._blas import single_threaded_blas
 from ilhash.parallel._task import Item, Result, TaskFailed, attempt
 
+MOST_WORKERS = 1024
+
 
 def finished(
     task: Callable[[Item], Result], items: list[Item], n_jobs: int | None, prefer: str
 ) -> Generator[tuple[Item, Result]]:
     """Give items and results as they finish."""
     calls = _Calls(task)
+    if n_jobs is not None and n_jobs > 0:
+        n_jobs = min(n_jobs, max(1, len(items)), MOST_WORKERS)  # joblib starts all of them at once
     with single_threaded_blas():
         # One bit at a time: a bit is long enough to be sent alone, and batches would leave workers idle at the end.
         parallel = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, batch_size=1, return_as="generator_unordered")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
+from ilhash._checks import check_choice, check_flag
 from ilhash.search import _merging as merging
 from ilhash.search._ids import LARGEST, IntIds, Rows, as_ids, refuse_repeated
 from ilhash.search._manifest import MANIFEST
@@ -82,7 +83,7 @@ class HammingIndex(Searchable):
                 raise ValueError("ids and margins must come with codes, got them without")
             return
         if margins is not None:
-            self._scale = MarginScale.of(as_margins(margins, self.n_bits, len(codes)))
+            self._scale = MarginScale.of(as_margins(margins, self.n_bits, len(packed.check(codes, self.n_bits))))
         self.add(codes, ids, margins=margins)
 
     @property
@@ -102,6 +103,10 @@ class HammingIndex(Searchable):
     @property
     def _kind(self) -> str | None:
         return self._contents.kind
+
+    def __reduce__(self) -> Any:
+        got = f"an attempt to pickle {self!r}"
+        raise TypeError(f"an index must be saved (save) and opened again (HammingIndex.open), got {got}")
 
     def __repr__(self) -> str:
         where = f" in {self._store.path}" if self._store else ""
@@ -150,6 +155,8 @@ class HammingIndex(Searchable):
         -------
         int, how many items were added
         """
+        if not isinstance(blocks, Iterable):
+            raise TypeError(f"blocks must be a sequence of arrays of codes, got {type(blocks).__name__}")
         refuse_another(self.model, getattr(blocks, "model", None), "codes")
         with self._mutex:
             self._settle()
@@ -331,6 +338,7 @@ class HammingIndex(Searchable):
         -------
         HammingIndex, the index in the folder
         """
+        check_flag("writable", writable)
         if n_bits is None or os.path.lexists(Path(path) / MANIFEST):
             store = Store.open(path, writable=writable)
         elif not writable:
@@ -360,8 +368,7 @@ class HammingIndex(Searchable):
     @classmethod
     def _empty(cls, n_bits: int, ids: str, margins: Any, model: Any) -> HammingIndex:
         index = cls(n_bits=n_bits, model=model)
-        if ids not in ("int", "str"):
-            raise ValueError(f"ids must be 'int' or 'str', the kind of ids of a new index, got {ids!r}")
+        check_choice("ids", ids, ("int", "str"))
         index._held = _Contents(kind=ids)
         index._scale = None if margins is None else MarginScale.of(as_margins(margins, index.n_bits, None))
         return index

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash._checks import as_array
 from ilhash.search._segment import Found
 
 STEPS = 127
@@ -32,7 +33,7 @@ class MarginScale:
 
 def as_margins(margins: Any, n_bits: int, n: int | None) -> NDArray[np.float32]:
     """Return margins as float32 (n, n_bits), or say what is wrong with them."""
-    array = np.asarray(margins)
+    array = np.asarray(as_array("margins", margins))
     rows = "n" if n is None else n
     if array.ndim != 2 or array.shape[1] != n_bits or array.dtype.kind != "f" or (n is not None and len(array) != n):
         got = f"{array.dtype} of shape {array.shape}"

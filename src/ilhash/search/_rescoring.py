@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash._checks import check_count
 from ilhash.search._hits import Hits
 from ilhash.search._ids import as_ids, refuse_repeated
+from ilhash.vectors import as_matrix
 
 
 def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids: Any = None) -> Hits:
@@ -35,15 +37,18 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids
     >>> rescore(hits, np.array([[4.0]]), np.array([[0.0], [3.0]]), k=1)
     Hits(distances=array([[1.]], dtype=float32), ids=array([[1]]), exact=False)
     """
-    wanted = np.asarray(queries, np.float32)
-    if wanted.ndim != 2 or len(wanted) != len(hits) or np.ndim(vectors) != 2 or wanted.shape[1] != vectors.shape[1]:
+    if not isinstance(hits, Hits):
+        raise TypeError(f"hits must be the Hits of a search, got {type(hits).__name__}")
+    k = k if k is None else check_count("k", k)
+    wanted, vectors = as_matrix(queries, "queries"), as_matrix(vectors, "vectors")
+    if wanted.ndim != 2 or len(wanted) != len(hits) or wanted.shape[1] != vectors.shape[1]:
         got = f"shape {wanted.shape} for {len(hits)} queries and vectors of shape {np.shape(vectors)}"
         raise ValueError(f"queries must have one row per query and the columns of vectors, got {got}")
     found = np.sort(hits.ids, axis=1)
     rows = _rows(found, len(vectors), ids)
     distances = np.empty(found.shape, np.float32)
     for q, row in enumerate(rows):
-        difference = np.asarray(vectors[row], np.float32) - wanted[q]
+        difference = np.asarray(vectors[row], np.float32) - np.asarray(wanted[q], np.float32)
         distances[q] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     order: NDArray[np.int64] = np.argsort(distances, axis=1, kind="stable")[:, :k]
     return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(found, order, 1), exact=False)

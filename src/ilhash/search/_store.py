@@ -73,6 +73,9 @@ class Store:
         self._known: _Known | None = _Known(snapshot)
         self._mutex = threading.RLock()
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a store must be opened again by its path, got an attempt to pickle it ({self.path})")
+
     @classmethod
     def create(
         cls, path: str | os.PathLike[str], settings: Mapping[str, Any], notes: Mapping[str, Any] | None = None

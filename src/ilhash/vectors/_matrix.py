@@ -15,6 +15,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._checks import as_array
 from ilhash.vectors._scratch import scratch
 from ilhash.vectors._source import VectorSource
 
@@ -43,7 +44,7 @@ def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
             f"{name} must be a dense array, got a sparse matrix of shape {X.shape}: sparse input is not supported, "
             "use X.toarray()"
         )
-    array: NDArray[Any] = np.asanyarray(X)
+    array: NDArray[Any] = as_array(name, X)
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind == "c":
@@ -66,8 +67,9 @@ def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} must hold numbers, got an object array that does not convert: {error}") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must hold numbers, got an object array that does not convert: {error}") from None
 
 
 @dataclass(frozen=True)
