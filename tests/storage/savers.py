@@ -99,11 +99,15 @@ def interrupted(target, turns):
     """Save in turns while somebody sends SIGINT; after each the same save again, undisturbed."""
     pair, count = models(), 0
     say("ready", os.getpid())
-    for number in itertools.cycle((0, 1)):
-        if count == int(turns):
-            break
+    number = 0
+    while True:
         try:
-            pair[number].save(target)
+            if count:
+                say(count)  # the next interrupt comes only now
+            if count == int(turns):
+                return
+            for number in itertools.cycle((0, 1)):
+                pair[number].save(target)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if Path(target).exists():
@@ -111,7 +115,6 @@ def interrupted(target, turns):
             save_again(pair[number], number, target)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             count += 1
-            say(count)
 
 
 def starve(target):

@@ -6,6 +6,7 @@ And whatever happened, the same save again works, and leaves nothing but the mod
 import errno
 import itertools
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -182,6 +183,8 @@ def interrupted_for_real(target, times):
         for turn in range(times):
             time.sleep(rng.uniform(0.0, 0.02))
             process.send_signal(signal.SIGINT)
+            while not select.select([process.stdout], [], [], 5.0)[0]:
+                process.send_signal(signal.SIGINT)  # Python swallows one that comes while an object is deleted
             assert process.stdout.readline().split() == [str(turn + 1)]
         assert process.wait() == 0
     assert which(target) in (0, 1)
