@@ -218,7 +218,7 @@ def test_points_that_are_held_out_are_not_read(classes):
     held_out = HoldOut(100)
     labels = held_out.labels(y % 20)
     spoilt = X.copy()
-    spoilt[labels.withheld] = np.random.default_rng(0).normal(size=(100, 12)) * 1e3
+    spoilt[labels.withheld] = np.random.default_rng(0).normal(size=(len(labels.withheld), 12)) * 1e3
     a, b = (learn_projection(Z, labels, np.zeros(12, np.float32), 0).directions_of(range(8)) for Z in (X, spoilt))
     assert a.tobytes() == b.tobytes()
 

@@ -22,7 +22,7 @@ from tests.storage.interrupts import interrupted_at
 
 from ilhash import ILH
 from ilhash.ensemble._bit import BitTrainer, TrainedBit
-from ilhash.ensemble._checkpoint import Checkpoint
+from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits
 from ilhash.storage import DamagedFileError, SealedArrays
 
 ROOT = Path(__file__).parents[2]
@@ -347,7 +347,8 @@ def test_an_interrupt_at_every_line_of_keeping_a_bit(digits, made, tmp_path):
     before = files(made)
 
     def begun(folder):
-        return Checkpoint(folder, model.get_params(deep=False), model.seed_, model.fingerprint_)
+        parameters = parameters_of_bits(model.get_params(deep=False), model.start_["kind"])
+        return Checkpoint(folder, parameters, model.seed_, model.fingerprint_)
 
     for line in itertools.count():
         folder = Path(shutil.copytree(made, tmp_path / str(line)))
