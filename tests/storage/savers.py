@@ -97,13 +97,10 @@ def die_everywhere(target):
 
 def interrupted(target, turns):
     """Save in turns while somebody sends SIGINT; after each the same save again, undisturbed."""
-    pair, count = models(), 0
-    say("ready", os.getpid())
-    number = 0
+    pair, count, number = models(), 0, 0
     while True:
         try:
-            if count:
-                say(count)  # the next interrupt comes only now
+            say(count or "ready")  # the next interrupt comes only now
             if count == int(turns):
                 return
             for number in itertools.cycle((0, 1)):
