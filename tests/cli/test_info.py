@@ -34,3 +34,13 @@ def test_a_mix(tmp_path, digits, ilhash_command):
 
 def test_no_model(tmp_path, ilhash_command):
     assert "does not exist" in ilhash_command("info", tmp_path / "nothing", code=2).err
+
+
+def test_what_bits_begin_with(tmp_path, digits, ilhash_command):
+    X, y = digits
+    ILH(4, n_similar=20, n_dissimilar=20).fit(X, y).save(tmp_path / "few")
+    assert "start: random (10 classes, each with more than 20 points" in ilhash_command("info", tmp_path / "few").out
+    ILH(4).fit(X).save(tmp_path / "none")
+    out = " ".join(ilhash_command("info", tmp_path / "none").out.split())
+    assert "start: projection (no supervision: principal directions" in out
+    assert "held out of their choice" in out
