@@ -182,6 +182,14 @@ def test_a_store_leads_to_no_other_file(tmp_path):
         refused("must hold 2-D array", f"{group}::{key}")
 
 
+def test_attributes_of_a_store_are_bounded(tmp_path):
+    pytest.importorskip("zarr")
+    store = write_zarr_2(tmp_path / "X.zarr")
+    with (store / ".zattrs").open("wb") as file:
+        file.truncate(4 << 30)
+    refused(r"\.zattrs must have at most 16777216 bytes, got 4294967296", store)
+
+
 def test_a_pipe_within_a_store_is_not_waited_for(tmp_path):
     pytest.importorskip("zarr")
     store = write_zarr_2(tmp_path / "X.zarr")
@@ -224,6 +232,12 @@ def test_links_are_not_followed(h5py, kind, tmp_path):
         file["group"] = h5py.ExternalLink("other.h5", "/")
     for key in ("", "::X", "::group/X"):
         refused("must hold", f"{tmp_path / 'a.h5'}{key}")
+
+
+def test_names_that_are_no_texts(h5py, tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset(b"\xff\xfe", data=X)
+    refused("must hold a 2-D dataset, got: none", tmp_path / "a.h5")
 
 
 def test_filters_that_are_loaded_from_elsewhere_are_refused(h5py, tmp_path):

@@ -224,11 +224,7 @@ def test_fit_reads_rows_once_and_only_drawn_ones(digits, tmp_path, monkeypatch):
     monkeypatch.setattr(_parquet.ParquetSource, "_pick", counting)
     model = ILH(n_bits=3, n_train=100, n_similar=3)
     model.fit(source, y)
-    drawn = np.unique(
-        np.concatenate(
-            [model._plan(X, model._supervision(X, y, affinity=None, pairs=None)).draw(b).rows for b in range(3)]
-        )
-    )
+    drawn = np.unique(np.concatenate([model.training_rows(bit) for bit in range(3)]))
     assert [len(rows) for rows in picked] == [64, 1000, 300]  # fingerprint, origin, and all bits at once
     assert np.array_equal(picked[-1], drawn)
 

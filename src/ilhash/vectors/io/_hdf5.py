@@ -96,9 +96,9 @@ def h5_dataset(path: Path, key: str | None, ndims: Sequence[int]) -> Iterator[tu
     h5py = reader("h5py", path)
     shapes: dict[str, tuple[int, ...]] = {}
 
-    def note(name: str, item: Any) -> None:
-        # A null dataspace has no shape and no values.
-        if isinstance(item, h5py.Dataset) and item.shape is not None:
+    def note(name: Any, item: Any) -> None:
+        # A null dataspace has no shape and no values; a name that is not UTF-8 comes as bytes.
+        if isinstance(name, str) and isinstance(item, h5py.Dataset) and item.shape is not None:
             shapes[name] = item.shape
 
     open_users_file(path).close()

@@ -237,9 +237,11 @@ def _refuse_claims(folder: Path, layout: Layout) -> None:
     refuse_large_chunk(folder, decoded)
     total = 0
     for entry in _files_of(folder):
-        if entry.name in METADATA or entry.name.startswith(".z"):
-            continue
         stored = entry.stat(follow_symlinks=False).st_size
+        if entry.name in METADATA or entry.name.startswith(".z"):
+            if stored > MOST_DOCUMENT:  # attributes too, which the library reads whole
+                raise ValueError(f"{entry.path} must have at most {MOST_DOCUMENT} bytes, got {stored}")
+            continue
         refuse_expansion(folder, f"chunk {entry.name!r}", decoded, stored, LARGE // 4)
         if stored > 2 * chunk + (1 << 20):
             raise ValueError(f"{entry.path} must hold a chunk of {chunk} bytes, got {stored} bytes")
