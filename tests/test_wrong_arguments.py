@@ -341,7 +341,9 @@ def of_datasets(table, folder):
     table.put("load", datasets.load, {"name": "digits", "data_home": folder, "n": 10}, paths=["data_home"])
     table.put("available", datasets.available, {"data_home": folder}, paths=["data_home"])
     table.put("data_home", datasets.data_home, {"path": folder}, paths=["path"])
-    table.put("gist", datasets.gist, {"images": np.zeros((2, 32, 32), np.uint8), "n_threads": 1}, ["images"])
+    for name in ("gist", "edge_histograms"):
+        images = {"images": np.zeros((2, 32, 32), np.uint8), "n_threads": 1}
+        table.put(name, getattr(datasets, name), images, ["images"])
     edges = {"path": folder, "limit": 3}
     table.put("read_edge_histograms", datasets.read_edge_histograms, edges, paths=["path"])
 
@@ -477,7 +479,7 @@ def test_every_public_callable_is_in_a_table(tmp_path):
 @pytest.mark.parametrize("place", ["memory", "folder"])
 def test_pickling_an_index_says_what_to_do_instead(place, tmp_path):
     one = index() if place == "memory" else search.HammingIndex.open(tmp_path / "index", n_bits=12)
-    with one, pytest.raises(TypeError, match=r"must be saved \(save\) and opened again \(HammingIndex.open\)"):
+    with one, pytest.raises(TypeError, match=r"written by index.save\(path\) and read by HammingIndex.open"):
         pickle.dumps(one)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ilhash._checks import check_threads
+from ilhash._checks import as_array, check_threads
 from ilhash.parallel import single_threaded_blas
 
 Floats = npt.NDArray[np.float32]
@@ -42,7 +42,7 @@ def described(
 
 def checked_images(images: npt.ArrayLike, least_side: int, reason: str) -> Images:
     """Refuse what is no array of grey or colour images; the reason completes why ``least_side`` is the least."""
-    array: Images = np.asanyarray(images)
+    array: Images = as_array("images", images)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"images must hold real numbers, got dtype {array.dtype}")
     if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from ilhash._labels import labels_array, missing_labels, plain_labels
 
 def one_label_each(labels: Any, name: str) -> NDArray[Any]:
     """Return one label per item as an array, in which some may be missing."""
+    if scipy.sparse.issparse(labels):
+        raise ValueError(f"{name} must be one label per item, got a sparse matrix of shape {labels.shape}")
     try:
         array = labels_array(labels)
     except ValueError:
@@ -96,7 +98,9 @@ def indicators(base: Any, queries: Any) -> tuple[scipy.sparse.csr_array, scipy.s
 
 
 def _is_sets(labels: Any) -> bool:
-    if scipy.sparse.issparse(labels) or len(labels) == 0:
+    if isinstance(labels, np.ndarray) and labels.dtype != object:
+        return False
+    if scipy.sparse.issparse(labels) or not isinstance(labels, Collection) or len(labels) == 0:
         return False
     return all(isinstance(entry, set | frozenset) for entry in labels)
 
@@ -110,13 +114,14 @@ def _from_sets(sets: Any, numbers: dict[Any, int]) -> scipy.sparse.csr_array:
 
 
 def _indicator(labels: Any, name: str) -> scipy.sparse.csr_array:
+    rule = f"{name} must be an indicator matrix of 0 and 1 or a sequence of sets"
     try:
-        table = scipy.sparse.csr_array(labels if scipy.sparse.issparse(labels) else np.asarray(labels))
+        given = labels if scipy.sparse.issparse(labels) else np.asarray(labels)
     except (TypeError, ValueError):
-        rule = f"{name} must be an indicator matrix of 0 and 1 or a sequence of sets"
         raise ValueError(f"{rule}, got {type(labels).__name__} of something else") from None
-    if table.ndim != 2:
-        raise ValueError(f"{name} must be an indicator matrix (items x labels), got {table.ndim}-D")
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise ValueError(f"{rule}, got {given.ndim}-D {given.dtype}")
+    table = scipy.sparse.csr_array(given)
     other = int(np.count_nonzero((table.data != 0) & (table.data != 1)))
     if other:
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got {other} other values")

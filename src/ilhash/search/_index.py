@@ -104,10 +104,6 @@ class HammingIndex(Searchable):
     def _kind(self) -> str | None:
         return self._contents.kind
 
-    def __reduce__(self) -> Any:
-        got = f"an attempt to pickle {self!r}"
-        raise TypeError(f"an index must be saved (save) and opened again (HammingIndex.open), got {got}")
-
     def __repr__(self) -> str:
         where = f" in {self._store.path}" if self._store else ""
         return f"<HammingIndex of {len(self):,} items, {self.n_bits} bits{where}>"

@@ -243,7 +243,8 @@ class Searchable:
         return np.ascontiguousarray(packed.check(codes, self.n_bits))
 
     def _known(self, ids: Any) -> NDArray[Any]:
-        given = ids if isinstance(ids, list | tuple) or np.ndim(ids) == 1 else [ids]
+        # Arrays of more axes are refused below, as they are: a copy of one may not fit into memory.
+        given = ids if isinstance(ids, list | tuple) or np.ndim(ids) >= 1 else [ids]
         return as_ids(given, len(given), self._kind)
 
     def _rows_of(self, ids: NDArray[Any]) -> list[tuple[Segment, Rows]]:
