@@ -525,6 +525,12 @@ def test_other_errors_than_too_many_bits_are_errors(tmp_path, monkeypatch):
         compute(Cell("retrieval", {"data": "images", "undefined": False}), context)
 
 
+def test_cells_that_name_no_start_are_the_papers():
+    assert make_model("ILH", {"n_train": 50}, 4, 0).start == "random"
+    assert make_model("ILH", {"n_train": 50, "start": "auto"}, 4, 0).start == "auto"
+    assert "start" not in make_model("ITQ", {}, 4, 0).get_params()
+
+
 def test_cells_keep_the_names_of_parameters_that_they_were_stored_under():
     """Methods rename parameters; a cell that did so would be another one, and have to be computed again."""
     stored = {"FastHash": "n_trees", "KSHcut": "start", "MLH": "steps", "STH": "n_neighbours"}

@@ -65,8 +65,8 @@ def stored_parameters(name: str) -> set[str]:
 def make_model(name: str, settings: Mapping[str, Any], n_bits: int, seed: int) -> Any:
     """Return an unfitted model; settings are those of a cell."""
     kind = _OWN.get(name) or methods.get(name)
-    paper = {"start": "random"} if kind is ILH else {}
-    return kind(n_bits=n_bits, random_state=seed, **paper, **with_current_names(kind, settings))
+    paper = {"start": "random"} if kind is ILH else {}  # cells that do not name a start are the paper's
+    return kind(n_bits=n_bits, random_state=seed, **{**paper, **with_current_names(kind, settings)})
 
 
 def fit_model(
@@ -74,14 +74,14 @@ def fit_model(
 ) -> Any:
     """Train a model.
 
-    ``start`` among the settings holds the settings of an ILH model to start from; ``parts`` those of the families of a
-    mix, which share the bits equally.
+    ``start`` among the settings of another method holds those of an ILH model to start from; ``parts`` those of the
+    families of a mix, which share the bits equally.
     """
     own = dict(settings)
     if name == "Mix":
         share = n_bits // len(own["parts"])
         return Mix([make_model(family, about, share, seed) for family, about in own["parts"].items()]).fit(X, y)
-    if "start" in own:
+    if isinstance(own.get("start"), Mapping):
         own["start"] = make_model("ILH", own["start"], n_bits, seed).fit(X, y)
     model = make_model(name, own, n_bits, seed)
     supervised = name == "ILH" or getattr(model, "supervised", False)

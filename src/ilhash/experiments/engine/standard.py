@@ -68,7 +68,7 @@ def _cost(scale: Scale, dataset: str, name: str, settings: dict[str, Any], bits:
     else:
         per_bit = {"images": 0.008, "digits": 0.05, "words": 0.02, "edges": 0.02}[dataset]
         per_bit += {"images": 4e-6, "digits": 2.5e-5, "words": 3e-5, "edges": 3e-5}[dataset] * n_train
-    if "start" in settings:
+    if name != "ILH" and "start" in settings:
         per_bit += 0.03 if dataset == "images" else 0.18
     encoding = data.n_base * bits * (4e-8 if dataset == "digits" else 2e-8)
     if kernel:
