@@ -1,9 +1,8 @@
-// Codes grouped, put into tiles and taken out again, put in order by pivots; and infinite digits.
+// Codes grouped, put into tiles and taken out again; and infinite digits.
 #include <cstring>
 
 #include "digits.hpp"
 #include "input.hpp"
-#include "random.hpp"
 
 using namespace ilhash;
 using namespace ilhash::fuzz;
@@ -52,33 +51,6 @@ void tile(Input& in) {
   }
 }
 
-// Enough codes for pivots; around few centres, so that they pay.
-void order(Input& in) {
-  const size_t n_bits = 1 + in.below(40), m = (n_bits + 7) / 8, n = 8192 + in.below(300);
-  Random random(in.take<uint64_t>());
-  if (random.below(32)) return;  // it takes a hundred times as long as the others
-  const std::vector<uint8_t> centres = in.many<uint8_t>(4 * m);
-  const unsigned padding = (1u << (8 * m - n_bits)) - 1;
-  std::vector<uint8_t> codes(n * m);
-  for (size_t i = 0; i < codes.size(); ++i) {
-    codes[i] = static_cast<uint8_t>(centres[random.below(4) * m + i % m] ^ (random.next() & random.next() & 0x11));
-    if (i % m == m - 1) codes[i] = static_cast<uint8_t>(codes[i] & ~padding);
-  }
-  std::vector<uint32_t> rows(n);
-  for (uint32_t i = 0; i < n; ++i) rows[i] = i;
-  in.spoil(codes);
-  in.spoil(rows);
-  const size_t asked = in.take<uint8_t>() ? n_bits : in.take<size_t>();
-  check_codes_to_order({codes.data(), codes.size() / m, m}, span(rows), asked);
-  const PivotOrder found = order_by_pivots(codes.data(), rows.data(), rows.size(), m, asked);
-  std::vector<bool> seen(rows.size(), false);
-  for (const uint32_t code : found.order) {
-    expect(!seen[code], "no code comes twice");
-    seen[code] = true;
-  }
-  expect(found.order.empty() || found.order.size() == rows.size(), "every code comes");
-}
-
 void digits(Input& in) {
   Deformation limits{8, 2 * kTicks, 3 * kTicks, kTicks, 4 * kTicks, 8000, 6000};
   int32_t* const fields[] = {&limits.side,   &limits.amplitude,      &limits.spacing, &limits.shift,
@@ -101,9 +73,7 @@ void digits(Input& in) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input in(data, size);
   return unless_refused([&] {
-    const uint8_t room = in.take<uint8_t>();
-    if (room == 255) return order(in);
-    switch (room % 3) {
+    switch (in.take<uint8_t>() % 3) {
       case 0: return group(in);
       case 1: return tile(in);
       default: digits(in);
