@@ -135,7 +135,7 @@ class HammingIndex(Searchable):
             if len(names):
                 self._refuse_taken(names)
                 self._change(segment, {}, self._next_after(names))
-            return names.copy()  # the index keeps the other
+        return names.copy()  # the index keeps the other
 
     def add_blocks(self, blocks: Iterable[Any], ids: Any = None) -> int:
         """Add codes that come in blocks, all in one step or none, in bounded memory.
@@ -159,14 +159,19 @@ class HammingIndex(Searchable):
             before, large = len(self), _large_blocks(packed.check(block, self.n_bits) for block in blocks)
             first = list(islice(large, 2))
             if len(first) == 1:
-                return len(self.add(first[0], ids))
-            names = None if ids is None else as_ids(ids, len(ids), self._kind)
-            if names is not None:
-                refuse_repeated(names)
-                self._refuse_taken(names)
-            notes = self._notes(self._next_after(names))
-            self._put(self._built_one_by_one(chain(first, large), names, notes), self._segments, (), {}, notes)
-            return len(self) - before
+                self.add(first[0], ids)
+            else:
+                self._add_segments(chain(first, large), ids)
+            n_added = len(self) - before
+        return n_added
+
+    def _add_segments(self, blocks: Iterable[Codes], ids: Any) -> None:
+        names = None if ids is None else as_ids(ids, len(ids), self._kind)
+        if names is not None:
+            refuse_repeated(names)
+            self._refuse_taken(names)
+        notes = self._notes(self._next_after(names))
+        self._put(self._built_one_by_one(blocks, names, notes), self._segments, (), {}, notes)
 
     def _built_one_by_one(
         self, blocks: Iterable[Codes], ids: NDArray[Any] | None, notes: dict[str, Any]

@@ -196,7 +196,8 @@ class Store:
             dead = {name: rows for name, rows in self._checked_rows(remove or {}, live).items() if rows.size}
             if not first and not dead and not drop:
                 return ()
-            return self._write(itertools.chain(first, new), dead, live, notes)
+            names = self._write(itertools.chain(first, new), dead, live, notes)
+        return names
 
     def settle(self) -> None:
         """Bring to its end what an interrupted commit left open: whatever it made visible is durable after this."""
