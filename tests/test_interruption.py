@@ -98,7 +98,7 @@ def test_fit_says_one_sentence(tmp_path):
     np.save(tmp_path / "x.npy", rng.normal(size=(20_000, 32)).astype(np.float32))
     np.save(tmp_path / "y.npy", rng.integers(0, 10, 20_000))
     command = [sys.executable, "-m", "ilhash", "fit", str(tmp_path / "x.npy"), "--labels", str(tmp_path / "y.npy")]
-    command += ["--output", str(tmp_path / "model"), "--bits", "100000", "-j", "2"]
+    command += ["--output", str(tmp_path / "model"), "--bits", "60000", "-j", "2"]
     command += ["--checkpoint", str(tmp_path / "bits")]
     with started(command) as process:
         while not any(tmp_path.glob("bits/*")):

@@ -89,9 +89,10 @@ def _of_codes(model: Any, X: Any, supervision: Supervision) -> list[str]:
     noise = float(np.sqrt(len(difference)) * difference.std())
     what = "pairs" if isinstance(supervision, SparseAffinity) else "points"
     if mine.sum() < WORSE * theirs.sum() and -difference.sum() > ERRORS * noise:
+        begin = "" if isinstance(model.start, str) and model.start == "auto" else "start='auto', "
         found.append(
             f"these codes retrieve worse than ITQ of the same length on {judged} of the {what} "
-            f"({mine.sum():.3f} against {theirs.sum():.3f}, {n_bits} bits): take start='auto', more n_train, or "
+            f"({mine.sum():.3f} against {theirs.sum():.3f}, {n_bits} bits): take {begin}more n_train, or "
             "Mix([ILH(...), ITQ(...)])"
         )
     return found
