@@ -250,7 +250,7 @@ struct BlockOrder {
     const unsigned counted = 0xFFu << (8 * base.m - base.n_bits);  // in the last byte: padding does not count
     for (size_t p = 0; p < ranges.n_pivots; ++p)
       for (size_t j = 0; j < base.m; ++j) {
-        unsigned bits = query[j] ^ unsigned{ranges.pivots[p * base.m + j]};
+        unsigned bits = query[j] ^ unsigned { ranges.pivots[p * base.m + j] };
         if (j + 1 == base.m) bits &= counted;
         for (; bits; bits &= bits - 1) ++to_pivot[p];
       }
