@@ -15,8 +15,8 @@ FIT = """
 import numpy as np, ilhash
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(20_000, 32)).astype(np.float32), rng.integers(0, 10, 20_000)
-print("ready", flush=True)
-ilhash.ILH(n_bits=100_000, n_jobs=2, random_state=0).fit(X, y)
+tell = lambda done, _: print("ready", flush=True) if done == 2 else None  # bits are being trained
+ilhash.ILH(n_bits=60_000, n_jobs=2, random_state=0).fit(X, y, progress=tell)
 """
 
 SEARCH = """
