@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ilhash.zstep import random_start
 
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
 Features = NDArray[np.int32] | None  # None: all
 
 PULL = 0.2  # what holds a point at a projected start, as a share of the mean pull of the graph on a point
@@ -23,14 +24,7 @@ class RandomStart:
     pull: float = 0.0
     kind: str = "random"
 
-    def sides(
-        self,
-        bit: int,
-        seed: int,
-        rows: NDArray[np.int64],
-        values: NDArray[np.float32],
-        features: NDArray[np.int32] | None,
-    ) -> NDArray[np.int8]:
+    def sides(self, bit: int, seed: int, rows: Rows, values: Floats, features: Features) -> NDArray[np.int8]:
         """Return -1 or +1 for every row of a bit's training set."""
         return random_start(len(rows), seed)
 
@@ -55,14 +49,7 @@ class ProjectedStart:
     pull: float = PULL
     kind: str = "projection"
 
-    def sides(
-        self,
-        bit: int,
-        seed: int,
-        rows: NDArray[np.int64],
-        values: NDArray[np.float32],
-        features: NDArray[np.int32] | None,
-    ) -> NDArray[np.int8]:
+    def sides(self, bit: int, seed: int, rows: Rows, values: Floats, features: Features) -> NDArray[np.int8]:
         """Return -1 or +1 for every row of a bit's training set; as many of the one as of the other."""
         own = slice(None) if features is None else features
         along = (values - self.mean[own]) @ self.directions[bit - self.first][own]
@@ -78,14 +65,7 @@ class GivenStart:
     pull: float = 0.0
     kind: str = "given"
 
-    def sides(
-        self,
-        bit: int,
-        seed: int,
-        rows: NDArray[np.int64],
-        values: NDArray[np.float32],
-        features: NDArray[np.int32] | None,
-    ) -> NDArray[np.int8]:
+    def sides(self, bit: int, seed: int, rows: Rows, values: Floats, features: Features) -> NDArray[np.int8]:
         """Return -1 or +1 for every row of a bit's training set."""
         return np.ascontiguousarray(self.table[rows] if self.table.ndim == 1 else self.table[rows, bit])
 
