@@ -461,6 +461,7 @@ RECORDS |= {
     "DatasetInfo",
     "cache_home",
     "Loss",
+    "QualityWarning",
     "StorageError",
     "core_simd",
 }
