@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from ilhash.search._segment import Segment
 Codes = NDArray[np.uint8]
 
 
-class Searchable:
+class Searchable(ABC):
     """Codes of items, of which ``HammingIndex`` says where they are; arrays that are returned are the caller's own."""
 
     n_bits: int
@@ -29,14 +30,14 @@ class Searchable:
     _scale: MarginScale | None  # of the margins that are kept
 
     @property
+    @abstractmethod
     def _segments(self) -> tuple[Segment, ...]:
         """The segments as they are now: a search takes them once, whatever is changed meanwhile."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _kind(self) -> str | None:
         """The kind of ids, None while it is open."""
-        raise NotImplementedError
 
     # -------------------------------------------------------------------------------------------- what is in it
 
