@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 
-__all__ = ["Draw", "NeighborhoodOrder", "Plan", "RowOrder", "UniformOrder", "drawn_others", "drawn_rows", "seed_for"]
+__all__ = ["ClassOrder", "Draw", "NeighborhoodOrder", "Plan", "RowOrder", "UniformOrder", "drawn_others", "drawn_rows"]
+__all__ += ["seed_for"]
 
 # One number per thing that is drawn; never renumber them, models would change.
 _STREAMS = {
@@ -104,6 +105,45 @@ class NeighborhoodOrder:
 
     def bootstrap(self, seed: int, count: int) -> NDArray[np.int64]:
         """Draw with replacement from ``count`` points of whole neighbourhoods, so that edges survive."""
+        return np.random.default_rng(seed).choice(self.take(seed, 0, count), count)
+
+
+@dataclass(frozen=True)
+class ClassOrder:
+    """Points in a seeded order of whole classes: where classes are many and small, each point comes with its like.
+
+    ``members`` are the points that may be drawn, class by class, and ``begins`` where each class begins among them.
+    """
+
+    members: NDArray[np.int64]
+    begins: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, classes: NDArray[np.int32]) -> ClassOrder:
+        """Return the orders of points of some classes, -1 where a point may not be drawn."""
+        known = np.flatnonzero(classes >= 0)
+        own = classes[known]
+        members = known[np.argsort(own, kind="stable")]
+        sizes = np.bincount(own)
+        return cls(members, np.append(0, np.cumsum(sizes[sizes > 0])))
+
+    @property
+    def size(self) -> int:
+        """Number of points that may be drawn."""
+        return len(self.members)
+
+    def take(self, seed: int, start: int, count: int) -> NDArray[np.int64]:
+        """Entries start .. start + count of the order; only the first and the last class may be cut."""
+        classes = _core.permuted(len(self.begins) - 1, seed, 0, len(self.begins) - 1)
+        ends = np.cumsum(self.begins[classes + 1] - self.begins[classes])
+        first, last = np.searchsorted(ends, [start, start + count - 1], side="right")
+        some = classes[first : last + 1]
+        drawn = np.concatenate([self.members[self.begins[c] : self.begins[c + 1]] for c in some])
+        skipped = start - (ends[first - 1] if first else 0)
+        return drawn[skipped : skipped + count]
+
+    def bootstrap(self, seed: int, count: int) -> NDArray[np.int64]:
+        """Draw with replacement from ``count`` points of whole classes."""
         return np.random.default_rng(seed).choice(self.take(seed, 0, count), count)
 
 

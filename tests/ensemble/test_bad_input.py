@@ -179,7 +179,7 @@ def test_similar_pairs_alone_give_directions_but_nothing_to_cut(blobs, given):
     with pytest.raises(ValueError, match="dissimilar"):
         ILH(start="random", **SMALL).fit(blobs[0], **given)
     model = ILH(**SMALL).fit(blobs[0], **given)
-    assert (model.start_["kind"], model.start_["uses_graph"]) == ("projection", False)
+    assert (model.start_["kind"], model.start_["ways"]) == ("projection", ["hyperplane"])
     assert "similar pairs alone" in model.start_["reason"]
     assert {report.sweeps for report in model.bits_} == {0}
 

@@ -347,7 +347,7 @@ def test_an_interrupt_at_every_line_of_keeping_a_bit(digits, made, tmp_path):
     before = files(made)
 
     def begun(folder):
-        parameters = parameters_of_bits(model.get_params(deep=False), model.start_["kind"])
+        parameters = parameters_of_bits(model.get_params(deep=False), model.start_["kind"], model.scaling_)
         return Checkpoint(folder, parameters, model.seed_, model.fingerprint_)
 
     for line in itertools.count():

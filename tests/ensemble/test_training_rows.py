@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import ilhash
 from ilhash import ILH, HoldOut, Mix
-from ilhash.ensemble import _bit
+from ilhash.ensemble import _bit, _ways
 from ilhash.methods import ITQ, BaggedTPCA
 
 SMALL = {"n_similar": 5, "n_dissimilar": 5}
@@ -20,26 +20,37 @@ def reads():
 
     class Reads(list):
         twice = ()
+        trying = False  # trial bits are not of the model
 
     found = Reads()
     pose, gather, two_sided = _bit.BitTrainer._pose, _bit.gather, _bit._Problem.two_sided
+    codes = _ways._Trials.codes
+
+    def tried(self, way):
+        found.trying = True
+        try:
+            return codes(self, way)
+        finally:
+            found.trying = False
 
     def posed(self, draw, attempts, bit, watch):
-        if attempts == 1:
+        if attempts == 1 and not found.trying:
             found.append(None)
         return pose(self, draw, attempts, bit, watch)
 
     def gathered(X, rows, *others, **options):
-        found[-1] = rows  # of several draws the last is the one that is trained on
+        if not found.trying:
+            found[-1] = rows  # of several draws the last is the one that is trained on
         return gather(X, rows, *others, **options)
 
     def sided(problem):
-        again = len(found) - 1 in found.twice and problem.attempts < 3
+        again = not found.trying and len(found) - 1 in found.twice and problem.attempts < 3
         return not again and two_sided.__get__(problem)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_bit.BitTrainer, "_pose", posed)
         patch.setattr(_bit, "gather", gathered)
+        patch.setattr(_ways._Trials, "codes", tried)
         patch.setattr(_bit._Problem, "two_sided", property(sided))
         yield found
 

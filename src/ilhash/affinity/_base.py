@@ -54,15 +54,24 @@ class Supervision(typing.Protocol):
     def similarity(self, seed: int, size: int) -> SharedLabels | SimilarPairs | None:
         """Draw at most ``size`` points or pairs of what is known to be similar; None: nothing is."""
 
+    def among(self, rows: NDArray[np.int64]) -> Supervision:
+        """Return what is known of some points alone, which are numbered anew."""
+
+    def classes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the classes of some points, -1 where a point is not of one class."""
+
     def digest(self) -> str:
         """Return a fingerprint of the supervision."""
 
 
-class AsDrawn:
-    """The points of a training set in the order in which they were drawn."""
+class WithoutClasses:
+    """Points that are not of one class each; those of a training set stay in the order in which they were drawn."""
 
     def arrange(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows
+
+    def classes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        return np.full(len(rows), -1, np.int32)
 
 
 def rows_where(usable: NDArray[np.bool_]) -> NDArray[np.int64] | None:

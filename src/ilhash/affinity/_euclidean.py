@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, with_objective
+from ilhash.affinity._base import Objective, TrainingGraph, Values, WithoutClasses, with_objective
 from ilhash.vectors import nearest_other_rows
 
 
 @dataclass(frozen=True)
-class EuclideanNeighbors(AsDrawn):
+class EuclideanNeighbors(WithoutClasses):
     """Pseudo-labels (appendix C): nearest neighbours are similar, random others dissimilar.
 
     Both are searched among the points of the bit's own training set.
@@ -34,6 +34,9 @@ class EuclideanNeighbors(AsDrawn):
 
     def similarity(self, seed: int, size: int) -> None:
         return None
+
+    def among(self, rows: NDArray[np.int64]) -> EuclideanNeighbors:
+        return EuclideanNeighbors(len(rows))
 
     def digest(self) -> str:
         return f"euclidean-{self.n_points}"

@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash._checks import check_count
 from ilhash._labels import labels_array, missing_labels, plain_labels
-from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where, with_objective
+from ilhash.affinity._base import (
+    Objective,
+    TrainingGraph,
+    Values,
+    WithoutClasses,
+    digest_of,
+    rows_where,
+    with_objective,
+)
 from ilhash.affinity._similarity import SharedLabels, shared_labels
-from ilhash.graph import coupling_graph, graph_couplings
+from ilhash.graph import coupling_graph
 from ilhash.objective import coefficients
 
 
@@ -62,12 +70,18 @@ class Labels:
         indicator = scipy.sparse.csr_array((ones, own, begins), shape=(self.n_points, len(self.names)))
         return shared_labels(indicator, rows, own, seed, size)
 
+    def among(self, rows: NDArray[np.int64]) -> Labels:
+        return Labels(self.codes[rows], self.names)
+
+    def classes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        return self.codes[rows]
+
     def digest(self) -> str:
         return digest_of(self.codes)
 
 
 @dataclass(frozen=True)
-class LabelSets(AsDrawn):
+class LabelSets(WithoutClasses):
     """Several labels per point (rows of an indicator matrix): sharing one makes two points similar.
 
     ``withheld`` are points that no model may be trained on, not even one that does not look at labels. Where it is
@@ -104,6 +118,9 @@ class LabelSets(AsDrawn):
         rows = np.flatnonzero(np.diff(self.indicator.indptr) > 0)
         return shared_labels(self.indicator, rows, None, seed, size)
 
+    def among(self, rows: NDArray[np.int64]) -> LabelSets:
+        return LabelSets(scipy.sparse.csr_array(self.indicator[rows]), graded=self.graded)
+
     def digest(self) -> str:
         table = self.indicator
         return digest_of(table.indptr.astype(np.int64), table.indices.astype(np.int64))
@@ -116,16 +133,16 @@ def _graded(
 
     Sharing the label that most points share says little: such pairs neither attract nor repel.
     """
-    pairs = scipy.sparse.triu(graph_couplings(graph), 1).tocoo()
-    alike = np.flatnonzero(pairs.data > 0)
-    i, j = pairs.row[alike], pairs.col[alike]
+    source, target, coupling = graph.triplets()  # both directions of a pair
+    alike = np.flatnonzero(coupling > 0)
+    i, j = source[alike], target[alike]
     common = np.asarray(indicator[i].multiply(indicator[j]).sum(axis=1), dtype=np.float64).ravel()
     sizes = np.sqrt(np.diff(indicator.indptr).astype(np.float64))
-    y = np.zeros(len(pairs.data))
+    y = np.zeros(len(coupling))
     y[alike] = common / (sizes[i] * sizes[j])
     y -= min(0.5, float(np.median(y[alike]))) if len(alike) else 0.5
-    half = scipy.sparse.csr_array((-coefficients(objective, y), (pairs.row, pairs.col)), shape=pairs.shape)
-    return scipy.sparse.csr_array(half + half.T)
+    ends = (source.astype(np.int32), target.astype(np.int32))
+    return scipy.sparse.csr_array((-coefficients(objective, y), ends), shape=(graph.n_points, graph.n_points))
 
 
 def supervision_from_labels(y: Any, n_points: int, unlabeled: Any = -1) -> Labels | LabelSets:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ilhash._checks import as_array, check_count
 from ilhash._parameters import MOST
-from ilhash.affinity._base import AsDrawn, Objective, TrainingGraph, Values, digest_of, rows_where
+from ilhash.affinity._base import Objective, TrainingGraph, Values, WithoutClasses, digest_of, rows_where
 from ilhash.affinity._similarity import SimilarPairs, similar_pairs
 from ilhash.graph import coupling_graph
 from ilhash.objective import coefficients, couplings
 
 
 @dataclass(frozen=True)
-class SparseAffinity(AsDrawn):
+class SparseAffinity(WithoutClasses):
     """A symmetric sparse matrix of affinities y_nm: > 0 similar, < 0 dissimilar, absent unknown."""
 
     matrix: scipy.sparse.csr_array
@@ -42,6 +42,18 @@ class SparseAffinity(AsDrawn):
 
     def similarity(self, seed: int, size: int) -> SimilarPairs | None:
         return similar_pairs(self.matrix, seed, size)
+
+    def among(self, rows: NDArray[np.int64]) -> SparseAffinity:
+        return SparseAffinity(scipy.sparse.csr_array(self.matrix[rows][:, rows]))
+
+    def without(self, pairs: NDArray[np.int64]) -> SparseAffinity:
+        """Return all that is known but of some pairs (m, 2)."""
+        i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+        gone = scipy.sparse.csr_array((np.ones(len(i), np.int8), (i, j)), shape=self.matrix.shape)
+        left = scipy.sparse.csr_array(self.matrix - self.matrix.multiply(gone.astype(bool)))
+        left.eliminate_zeros()
+        left.sort_indices()
+        return SparseAffinity(left)
 
     def digest(self) -> str:
         y = self.matrix

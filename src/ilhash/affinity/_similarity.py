@@ -28,10 +28,12 @@ class SharedLabels:
     ----------
     rows : int64 array (n,), rows of X
     indicator : sparse float32 array (n, L), 1 where a point has a label
+    whole : bool, whether whole classes were drawn, so that there are more of the same class than in a uniform draw
     """
 
     rows: NDArray[np.int64]
     indicator: scipy.sparse.csr_array
+    whole: bool = False
 
     @property
     def sizes(self) -> NDArray[np.float64]:
@@ -58,7 +60,13 @@ class SharedLabels:
 
     def take(self, positions: NDArray[np.int64]) -> SharedLabels:
         """Return some of the points."""
-        return SharedLabels(self.rows[positions], scipy.sparse.csr_array(self.indicator[positions]))
+        return SharedLabels(self.rows[positions], scipy.sparse.csr_array(self.indicator[positions]), self.whole)
+
+    def pairs(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pairs (m, 2) of different points, the first at some positions, that share a label."""
+        shared = scipy.sparse.coo_array(self.indicator[positions] @ self.indicator.T)
+        first, second = positions[shared.row], shared.col.astype(np.int64)
+        return np.asarray(np.stack([first, second], axis=1)[first != second])
 
     def gains(self, queries: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return how similar points are, from 0 to 1: the cosine of their labels, rare ones counting more."""
@@ -95,9 +103,9 @@ class SimilarPairs:
         difference *= np.sqrt(self.weights)[:, None].astype(np.float32)
         return (difference.T @ difference).astype(np.float64)
 
-    def take(self, positions: NDArray[np.int64]) -> SimilarPairs:
-        """Return some of the pairs, of the same points."""
-        return SimilarPairs(self.rows, self.pairs[positions], self.weights[positions])
+    def among(self, points: NDArray[np.int64], pairs: NDArray[np.int64]) -> SimilarPairs:
+        """Return some of the pairs, by their numbers, of some of the points, by their positions in ascending order."""
+        return SimilarPairs(self.rows[points], np.searchsorted(points, self.pairs[pairs]), self.weights[pairs])
 
 
 def shared_labels(
@@ -107,8 +115,10 @@ def shared_labels(
 
     ``groups`` are the classes of the rows, None where points have several labels.
     """
+    whole = False
     if len(rows) > size:
         if groups is not None and groups.max() + 1 > size // 20:
+            whole = True
             rank = _core.permuted(int(groups.max()) + 1, seed, 0, int(groups.max()) + 1)
             rows = rows[np.argsort(rank[groups], kind="stable")[:size]]
         else:
@@ -116,7 +126,7 @@ def shared_labels(
     rows = np.sort(rows)
     own = scipy.sparse.csr_array(indicator[rows], dtype=np.float32)
     used = np.unique(own.indices)
-    return SharedLabels(rows, scipy.sparse.csr_array(own[:, used]))
+    return SharedLabels(rows, scipy.sparse.csr_array(own[:, used]), whole)
 
 
 def similar_pairs(matrix: scipy.sparse.csr_array, seed: int, size: int) -> SimilarPairs | None:

@@ -38,7 +38,7 @@ def fit(
     hash_function: option.HashFunction = None,
     centers: Annotated[str | None, parameter("common or private centres of kernel functions.", "common")] = None,
     C: option.C = None,
-    scaling: Annotated[str | None, parameter("columns or whole: how features are standardised.", "columns")] = None,
+    scaling: Annotated[str | None, parameter("auto, columns or whole: how features are standardised.", "auto")] = None,
     n_similar: Annotated[int | None, parameter("Similar neighbours drawn per point.", "100")] = None,
     n_dissimilar: Annotated[int | None, parameter("Dissimilar neighbours drawn per point.", "100")] = None,
     start: Annotated[str | None, parameter("auto, random (the paper's) or projection.", "auto")] = None,

@@ -63,12 +63,19 @@ def _tell_start(model: Any) -> None:
     say.print(f"start: {about['kind']} ({about['reason']})", soft_wrap=True)
     if about["kind"] != "projection":
         return
-    moved = np.mean([report.moved or 0.0 for report in model.bits_])
     space = "principal" if about["shrinkage"] is None else f"discriminant (shrinkage {about['shrinkage']:g})"
-    say.print(f"{space} directions, {about['directions']} rotated together; the z-step moved {moved:.1%} of the points")
+    say.print(f"{space} directions, {about['directions']} rotated together")
     if about["judged"]:
         scores = f"{about['score']:.3f}, principal directions {about['principal']:.3f}"
         say.print(f"on {about['judged']} held out of their choice: {scores}", soft_wrap=True)
+    what = {"hyperplane": "are the bits", "classes": "become those of class means", "graph": "are moved by the graph"}
+    tried = ", ".join(f"{name} {about[f'by {name}']:.3f}" for name in what if f"by {name}" in about)
+    moved = np.mean([report.moved or 0.0 for report in model.bits_])
+    say.print(
+        f"sides of hyperplanes {' and, in turn, '.join(what[way] for way in about['ways'])}; {moved:.1%} of the points "
+        f"changed sides{f' (trial bits: {tried})' if tried else ''}",
+        soft_wrap=True,
+    )
 
 
 def _tell_bits(reports: list[Any]) -> None:

@@ -17,13 +17,12 @@ from ilhash.affinity import Supervision, TrainingGraph
 from ilhash.diversity import Draw, Plan
 from ilhash.functions import Fitted, HashFunction, Learner
 from ilhash.objective import Loss
-from ilhash.starts import RandomStart, Start
+from ilhash.starts import WAYS, Hyperplane, ProjectedStart, RandomStart, Start, sides_of_classes, sides_of_points
 from ilhash.storage import Record
 from ilhash.vectors import GatheredRows, gather, in_memory, kept_map, opened, portable
 from ilhash.zstep import ZStep, minimize, stays
 
 STARTED = ("random", "projection", "given")  # what a z-step may begin with
-_NO_VALUES = np.empty((0, 0), np.float32)
 ATTEMPTS = 10  # draws of a bit before one-sided bits are given up
 
 
@@ -48,6 +47,7 @@ class BitReport:
     seconds : dict of str to float, by stage: gather, affinity, zstep, function
     start : {"random", "projection", "given"}, what the z-step began with
     moved : float, optional, share of training points that the z-step moved from a start that follows the data
+    way : {"hyperplane", "classes", "graph"}, what became of the start
     """
 
     bit: int
@@ -66,6 +66,7 @@ class BitReport:
     seconds: dict[str, float] = field(default_factory=dict)
     start: str = "random"
     moved: float | None = None
+    way: str = "graph"
 
     @classmethod
     def from_record(cls, record: Record) -> BitReport:
@@ -94,6 +95,7 @@ class BitReport:
             seconds={name: seconds.number(name) for name in seconds.document},
             start=record.completed({"start": "random"}).one_of("start", STARTED),
             moved=None if record.document.get("moved") is None else record.number("moved", 0.0, 1.0),
+            way=record.completed({"way": "graph"}).one_of("way", WAYS),
         )
 
 
@@ -122,7 +124,8 @@ class _Stopwatch:
 class _Problem:
     """One bit's training set after its z-step: z and vectors of the points that a function is fitted to.
 
-    From a random start these are the points with a neighbour. ``graph`` is None where the start was to be left alone.
+    From a random start these are the points with a neighbour. ``graph`` is None where the start was to be left alone,
+    and ``plane`` is what its sides are of, where they are the points' own.
     """
 
     draw: Draw
@@ -133,6 +136,8 @@ class _Problem:
     z: NDArray[np.int8]
     moved: float | None
     attempts: int
+    way: str = "graph"
+    plane: Hyperplane | None = None
 
     @property
     def two_sided(self) -> bool:
@@ -198,7 +203,7 @@ class BitTrainer:
             fitted, nested = self._auxiliary_coordinates(problem, learner, seed, watch)
         else:
             with watch.stage("function"):
-                fitted, nested = learner.fit(problem.vectors, problem.z, problem.draw.features, seed), None
+                fitted, nested = _fitted(learner, problem, seed), None
         return TrainedBit(fitted.function, _report(bit, self.start.kind, problem, fitted, nested, watch.seconds))
 
     def _pose(self, draw: Draw, attempts: int, bit: int, watch: _Stopwatch) -> _Problem:
@@ -214,18 +219,37 @@ class BitTrainer:
                     vectors.append(gather(opened(self.X), everything, self.origin, draw.features, reuse=True))
             return vectors[0]
 
-        if self.start.kind != "projection":
-            return self._pose_by_graph(draw, rows, read, attempts, bit, watch)
+        start = self.start
+        if not isinstance(start, ProjectedStart):
+            before = functools.partial(start.sides, bit, draw.start, rows)
+            return self._pose_by_graph(draw, rows, read, before, attempts, watch)
+        way = start.way(bit)
         with watch.stage("zstep"):
-            start = self.start.sides(bit, draw.start, everything, read().values, draw.features)
-        if not self.start.uses_graph:
-            return _Problem(draw, None, stays(start), np.ones(len(start), bool), read(), start, 0.0, attempts)
+            along = start.along(bit, read().values, draw.features)
+        if way == "hyperplane":
+            plane, z = start.hyperplane(bit, along, draw.features), sides_of_points(along)
+            return _Problem(draw, None, stays(z), np.ones(len(z), bool), read(), z, 0.0, attempts, way, plane)
+        if way == "classes":
+            z = sides_of_classes(along, self.supervision.classes(everything))
+            moved = float(np.mean(z != sides_of_points(along)))
+            return _Problem(draw, None, stays(z), np.ones(len(z), bool), read(), z, moved, attempts, way)
+        return self._pose_near_start(draw, rows, read, sides_of_points(along), start.pull, attempts, watch)
+
+    def _pose_near_start(
+        self,
+        draw: Draw,
+        rows: NDArray[np.int64],
+        read: Callable[[], GatheredRows],
+        start: NDArray[np.int8],
+        pull: float,
+        attempts: int,
+        watch: _Stopwatch,
+    ) -> _Problem:
+        """Let the graph move a start to which every point is held; points that it does not touch stay."""
         graph = self._graph(draw, rows, lambda: read().values[: len(rows)], watch)
         with watch.stage("zstep"):
             known = start[: len(rows)]
-            step = self._minimize(
-                graph, draw, known, self.start.pull * graph.graph.mean_pull() * known.astype(np.float64)
-            )
+            step = self._minimize(graph, draw, known, pull * graph.graph.mean_pull() * known.astype(np.float64))
         z = np.concatenate([step.z, start[len(rows) :]])
         if abs(int(z.sum(dtype=np.int64))) == len(z):
             z = start  # all on one side: the graph has nothing to say here
@@ -236,14 +260,14 @@ class BitTrainer:
         draw: Draw,
         rows: NDArray[np.int64],
         read: Callable[[], GatheredRows],
+        start: Callable[[], NDArray[np.int8]],
         attempts: int,
-        bit: int,
         watch: _Stopwatch,
     ) -> _Problem:
         """Let the graph alone decide; points that it does not touch are left out."""
         graph = self._graph(draw, rows, lambda: read().values, watch)
         with watch.stage("zstep"):
-            step = self._minimize(graph, draw, self.start.sides(bit, draw.start, rows, _NO_VALUES, draw.features))
+            step = self._minimize(graph, draw, start())
         connected = graph.graph.degrees() > 0
         own = read() if connected.all() else read().take(np.flatnonzero(connected))
         return _Problem(draw, graph, step, connected, own, step.z[connected], None, attempts)
@@ -300,6 +324,13 @@ class BitTrainer:
         return problem.graph
 
 
+def _fitted(learner: Learner, problem: _Problem, seed: int) -> Fitted:
+    """Return the function of a bit: the hyperplane itself where a function can be it."""
+    vectors, features, plane = problem.vectors, problem.draw.features, problem.plane
+    exact = None if plane is None else learner.exactly(plane.weights, plane.bias, vectors, features)
+    return learner.fit(vectors, problem.z, features, seed) if exact is None else exact
+
+
 def _report(
     bit: int, start: str, problem: _Problem, fitted: Fitted, nested: float | None, seconds: dict[str, float]
 ) -> BitReport:
@@ -321,6 +352,7 @@ def _report(
         seconds=seconds,
         start=start,
         moved=problem.moved,
+        way=problem.way,
     )
 
 

@@ -50,12 +50,12 @@ def seed_of_run(random_state: Any, checkpoint: Path_ | None) -> int:
     return Record(about, f"the description of {checkpoint}").whole("seed", most=2**128)
 
 
-def parameters_of_bits(parameters: dict[str, Any], start: str) -> dict[str, Any]:
-    """Return the parameters that finished bits depend on: of the start, what it came to.
+def parameters_of_bits(parameters: dict[str, Any], start: str, scaling: str) -> dict[str, Any]:
+    """Return the parameters that finished bits depend on: of start and scaling, what they came to.
 
-    A random one is not named: bits of earlier versions, which had no other, are theirs too.
+    A random start is not named: bits of earlier versions, which had no other, are theirs too.
     """
-    others = {name: value for name, value in parameters.items() if name != "start"}
+    others = {name: value for name, value in parameters.items() if name != "start"} | {"scaling": scaling}
     if start == "random":
         return others
     return {**others, "start": start if isinstance(parameters["start"], str) else _digest(parameters["start"])}

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.affinity import Labels, LabelSets, SparseAffinity, Supervision
-from ilhash.diversity import NeighborhoodOrder, RowOrder, UniformOrder, seed_for
+from ilhash.diversity import ClassOrder, NeighborhoodOrder, RowOrder, UniformOrder, seed_for
 from ilhash.vectors import fingerprint
 
+MEMBERS = 20  # of a class in a training set, on average, below which whole classes are drawn
 SAMPLE = 1000  # rows that the origin, and common kernel centres and their width, are taken from
 
 
@@ -20,8 +21,15 @@ def sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDAr
     return order.take(seed_for(seed, "sample"), 0, min(size, order.size))
 
 
-def row_order(supervision: Supervision) -> RowOrder:
+def draws_classes(supervision: Supervision, n_train: int) -> bool:
+    """Whether whole classes are drawn: a uniform draw would hold fewer than twenty points of each, on average."""
+    return isinstance(supervision, Labels) and MEMBERS * len(supervision.names) > n_train
+
+
+def row_order(supervision: Supervision, whole_classes: bool = False) -> RowOrder:
     """Return the seeded orders in which training sets are drawn."""
+    if whole_classes and isinstance(supervision, Labels):
+        return ClassOrder.of(supervision.codes)
     if isinstance(supervision, SparseAffinity):
         matrix = supervision.matrix
         return NeighborhoodOrder(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))

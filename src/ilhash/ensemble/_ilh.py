@@ -18,15 +18,16 @@ from ilhash._parameters import MOST_BITS, bits, checked, count, jobs, one_of, po
 from ilhash.affinity import (
     EuclideanNeighbors,
     LabelSets,
+    SparseAffinity,
     Supervision,
     affinity_from_matrix,
     affinity_from_pairs,
     supervision_from_labels,
 )
-from ilhash.diversity import Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
+from ilhash.diversity import ClassOrder, Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
-from ilhash.ensemble._data import SAMPLE, data_fingerprint, other_order, row_order, sample_rows
+from ilhash.ensemble._data import SAMPLE, data_fingerprint, draws_classes, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
 from ilhash.ensemble._ilh_parameters import (
     check_letters,
@@ -39,6 +40,7 @@ from ilhash.ensemble._ilh_parameters import (
 )
 from ilhash.ensemble._quality import warn_of_quality
 from ilhash.ensemble._start_rule import Rule, check_start, checked_rule, given_start, rule_for
+from ilhash.ensemble._ways import choose_way
 from ilhash.functions import (
     KernelExpansions,
     Learner,
@@ -46,6 +48,7 @@ from ilhash.functions import (
     in_one_kernel,
     make_learner,
     padded_weights,
+    scaling_for,
     share_common_basis,
 )
 from ilhash.hasher import Given, Hasher, Progress
@@ -91,8 +94,10 @@ class ILH(Hasher):
     n_centers : int, default 500, number of radial basis functions of a kernel function
     kernel_width : float, optional
         s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
-    scaling : {"columns", "whole"}, default "columns"
-        Whether each feature is standardised on its own, or all by one factor (pixels), from each bit's own rows.
+    scaling : {"auto", "columns", "whole"}, default "auto"
+        Whether each feature is standardised on its own, or all by one factor, from each bit's own rows. "auto" is
+        "whole" where many features are rare and all are in one unit (pixels, words), "columns" elsewhere; ``scaling_``
+        says which.
     block_order : {"random", "fixed"}, default "random", order in which the z-step visits its blocks
     max_sweeps : int, default 1000, limit on the sweeps of the z-step
     mac : bool or sequence of float, default False
@@ -111,6 +116,7 @@ class ILH(Hasher):
     bits_ : list of BitReport, one per bit: seed, sweeps, energies, balance, accuracy, seconds by stage
     n_train_ : int, points in each training set
     n_disjoint_ : int, disjoint training sets that the data can give; bits beyond it begin a fresh permutation
+    scaling_ : {"columns", "whole"}, what ``scaling`` came to
     start_ : dict, which kind of start the last bits got and why, and for projections what was chosen and by how much
     draws_ : list of dict, what training sets are drawn by, from which bit on; see :meth:`training_rows`
     seed_ : int, what random_state came to
@@ -132,6 +138,7 @@ class ILH(Hasher):
         "fingerprint": Record.text,
         "draws": lambda record, name: [_checked_draw(draw) for draw in record.records(name)],
         "start": lambda record, name: checked_rule(record.record(name)),
+        "scaling": lambda record, name: record.one_of(name, ("columns", "whole")),
     }
 
     n_bits: int = bits(64)
@@ -149,7 +156,7 @@ class ILH(Hasher):
     centers: str = one_of("common", "private")
     n_centers: int = count(500)
     kernel_width: float | None = positive(None)
-    scaling: str = one_of("columns", "whole")
+    scaling: str = one_of("auto", "columns", "whole")
     block_order: str = one_of("random", "fixed")
     max_sweeps: int = count(MAX_SWEEPS)
     mac: bool | tuple[float, ...] = checked(False, mac_penalties)
@@ -165,7 +172,9 @@ class ILH(Hasher):
         supervision = self._supervision(X, y, **graph)
         self.seed_ = seed_of_run(self.random_state, means["checkpoint"])
         self.fingerprint_ = data_fingerprint(X, supervision)
-        self.origin_ = origin_of(X, sample_rows(supervision, self.seed_))
+        sample = sample_rows(supervision, self.seed_)
+        self.origin_ = origin_of(X, sample)
+        self.scaling_ = self.scaling if self.scaling != "auto" else scaling_for(gather(X, sample, self.origin_))
         self.functions_ = []
         self.bits_: list[BitReport] = []
         self.draws_: list[dict[str, Any]] = []
@@ -256,10 +265,10 @@ class ILH(Hasher):
         rule = self._rule(supervision)
         kept = None
         if checkpoint is not None:
-            parameters = parameters_of_bits(self.get_params(deep=False), rule.kind)
+            parameters = parameters_of_bits(self.get_params(deep=False), rule.kind, self.scaling_)
             kept = Checkpoint(checkpoint, parameters, self.seed_, self.fingerprint_)
         plan, learners = self._plan(X, supervision, rule), self._learners(X, supervision)
-        start = self._start_of(bits, X, supervision, rule)
+        start = self._start_of(bits, X, supervision, rule, plan)
         if rule.kind == "projection" and isinstance(supervision, LabelSets):
             supervision = replace(supervision, graded=True)
         self._keep_draws(bits.start, plan)
@@ -298,10 +307,10 @@ class ILH(Hasher):
         n_train, _ = training_size(self.n_train, order.size)
         letters = check_letters("diversity", self.diversity)
         rule = rule_for(self.start, supervision, letters, bool(mac_penalties("mac", self.mac)), n_train, int(most))
-        self.start_: dict[str, Any] = asdict(rule)
+        self.start_: dict[str, Any] = {"kind": rule.kind, "reason": rule.reason, "ways": ["graph"]}
         return rule
 
-    def _start_of(self, bits: range, X: NDArray[Any], supervision: Supervision, rule: Rule) -> Start:
+    def _start_of(self, bits: range, X: NDArray[Any], supervision: Supervision, rule: Rule, plan: Plan) -> Start:
         if rule.kind == "given":
             return GivenStart(given_start(self.start, supervision.n_points, bits.stop))
         if rule.kind == "random":
@@ -312,12 +321,23 @@ class ILH(Hasher):
                 raise ValueError("X must vary for start='projection', got rows that are all the same")
             self.start_ |= projection.about()
             directions = projection.directions_of(bits)
-        return ProjectedStart(bits.start, directions, projection.mean, rule.uses_graph)
+            way = rule.ways[0]
+            if len(rule.ways) > 1 and projection.trial is not None:
+                trial = (projection.trial, supervision, plan, self.objective, self.max_sweeps)
+                way, scores = choose_way(rule.ways, *trial)
+                self.start_ |= {f"by {name}": score for name, score in scores.items()}
+        ways = (way, "hyperplane")[: len(projection.bases)]
+        self.start_["ways"] = list(ways)
+        return ProjectedStart(bits.start, directions, projection.mean, ways)
 
     def _plan(self, X: NDArray[Any], supervision: Supervision, rule: Rule) -> Plan:
         order = row_order(supervision)
-        sizes = training_sizes(self.n_train, order.size, len(X) if self._others_join(rule) else order.size)
-        self.n_train_, n_others, cut = sizes
+        projects = rule.kind == "projection"
+        available = len(X) if self._others_join(rule) else order.size
+        in_pairs = projects and isinstance(supervision, SparseAffinity)
+        self.n_train_, n_others, cut = training_sizes(self.n_train, order.size, available, in_pairs)
+        if projects and draws_classes(supervision, self.n_train_):
+            order = row_order(supervision, whole_classes=True)
         if cut:
             warnings.warn(
                 f"n_train={self.n_train} is more than the {self.n_train_ + n_others} points that can be drawn: all of "
@@ -359,7 +379,7 @@ class ILH(Hasher):
 
         settings = LearnerSettings(
             C=self.C,
-            scaling=self.scaling,
+            scaling=self.scaling_,
             n_centers=self.n_centers,
             kernel_width=self.kernel_width,
             common_sample=common_sample,
@@ -385,13 +405,14 @@ class ILH(Hasher):
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
         report = self.bits_[bit]
         draw = next(draw for draw in reversed(self.draws_) if draw["first"] <= report.bit)
-        order, others = self._orders_again(draw["n_rows"], X, y, graph)
+        order, others = self._orders_again(draw, X, y, graph)
         how = (draw["letters"], draw["sampling"], draw["n_train"])
         rows = drawn_rows(order, self.seed_, *how, report.bit, report.attempts - 1)
         extra = drawn_others(others, self.seed_, draw["letters"], draw.get("n_others", 0), report.bit)
         return np.sort(np.concatenate([rows, extra]))
 
-    def _orders_again(self, n_rows: int | None, X: Any, y: Any, graph: Given) -> tuple[RowOrder, RowOrder | None]:
+    def _orders_again(self, draw: Given, X: Any, y: Any, graph: Given) -> tuple[RowOrder, RowOrder | None]:
+        n_rows = draw["n_rows"]
         if X is None and n_rows is None:
             raise ValueError(
                 "X and its supervision must be given again, since the model knows only where all rows could be drawn, "
@@ -401,14 +422,14 @@ class ILH(Hasher):
             return UniformOrder(int(n_rows or 0)), None
         X = self._read(X, reset=False)
         supervision = self._same_supervision(X, y, graph)
-        return row_order(supervision), other_order(supervision)
+        return row_order(supervision, draw.get("whole_classes", False)), other_order(supervision)
 
     def _keep_draws(self, first: int, plan: Plan) -> None:
         """Keep what the training sets of bits from number ``first`` on are drawn by: parameters may change later."""
         order = plan.row_order
         n_rows = order.n_points if isinstance(order, UniformOrder) and order.pool is None else None
         how = {"letters": plan.letters, "sampling": plan.sampling, "n_train": plan.n_train, "n_rows": n_rows}
-        how |= {"n_others": plan.n_others}
+        how |= {"n_others": plan.n_others, "whole_classes": isinstance(order, ClassOrder)}
         self.draws_ = [*self.draws_, {"first": first, **how}]
 
     # -------------------------------------------------------------------------------------------- parts
@@ -445,9 +466,11 @@ class ILH(Hasher):
         letters = self.diversity if isinstance(self.diversity, str) else ""
         how = {"letters": letters, "sampling": self.sampling, "n_train": record.whole("n_train"), "n_rows": None}
         earlier: dict[str, Any] = {"draws": [{"first": 0, **how}]}  # not kept earlier
+        if "scaling" not in record:  # nor was it decided by the data
+            earlier["scaling"] = record.record("parameters").completed({"scaling": "columns"}).document["scaling"]
         if "start" not in record.record("parameters"):  # nor was there another start than the paper's
             self.start = "random"
-            earlier["start"] = asdict(Rule("random", True, "of a version without other starts"))
+            earlier["start"] = {"kind": "random", "reason": "of a version without other starts"}
         super()._read_own_document(record.completed(earlier))
         self.bits_ = [BitReport.from_record(report) for report in record.records("bits")]
         if len(self.bits_) != len(self.functions_):
@@ -461,5 +484,6 @@ def _checked_draw(record: Record) -> dict[str, Any]:
     letters = record.text("letters", "[itf]{0,3}")
     sampling = record.one_of("sampling", ("disjoint", "random", "bootstrap"))
     how = {"letters": letters, "sampling": sampling, "n_train": record.whole("n_train"), "n_rows": None}
-    others = record.completed({"n_others": 0}).whole("n_others")  # earlier versions drew none
-    return {"first": record.whole("first"), **how, "n_rows": record.whole_or_none("n_rows"), "n_others": others}
+    later = record.completed({"n_others": 0, "whole_classes": False})  # earlier versions drew neither
+    how |= {"n_others": later.whole("n_others"), "whole_classes": later.truth("whole_classes")}
+    return {"first": record.whole("first"), **how, "n_rows": record.whole_or_none("n_rows")}

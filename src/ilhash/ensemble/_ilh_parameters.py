@@ -10,7 +10,8 @@ from ilhash import objective as objectives
 from ilhash._checks import check_count, is_whole
 from ilhash._parameters import MOST
 
-AUTO_TRAIN = 5000
+AUTO_TRAIN = 5_000
+AUTO_JUDGED = 10_000  # points with pairs: a bit sees all of them, or as many
 
 # mu as a multiple of the mean pull of the graph on a point: from a hint to a command.
 MAC_PENALTIES = tuple(2.0**power for power in range(-6, 2))
@@ -59,15 +60,16 @@ def training_size(value: Any, available: int) -> tuple[int, bool]:
     return min(int(value), available), value > available
 
 
-def training_sizes(value: Any, judged: int, available: int) -> tuple[int, int, bool]:
+def training_sizes(value: Any, judged: int, available: int, in_pairs: bool = False) -> tuple[int, int, bool]:
     """Return N, how many points without supervision join, and whether all are used because more were asked for.
 
     ``available`` points may be drawn, of which something is known of ``judged``. Others fill up the training set of a
-    model where they may join; elsewhere ``available`` is ``judged``.
+    model where they may join; elsewhere ``available`` is ``judged``. What is known ``in_pairs`` is known of few pairs
+    of any two thousand points: there a training set is as large as it can be.
     """
     size, cut = training_size(value, available)
-    known = min(size, judged)
-    return known, min(size - known, available - judged), cut
+    known = min(max(size, AUTO_JUDGED) if in_pairs and value == "auto" else size, judged)
+    return known, min(max(size - known, 0), available - judged), cut
 
 
 def mac_penalties(name: str, value: Any) -> tuple[float, ...]:

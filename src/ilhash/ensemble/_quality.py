@@ -84,7 +84,7 @@ def _of_codes(model: Any, X: Any, supervision: Supervision) -> list[str]:
     other = _itq(values, n_bits, model.seed_)
     if other is None:
         return found
-    mine, theirs = (judge.scores(codes, judge.weights) for codes in (own, other))
+    mine, theirs = (judge.of(codes) for codes in (own, other))
     difference = mine - theirs
     noise = float(np.sqrt(len(difference)) * difference.std())
     what = "pairs" if isinstance(supervision, SparseAffinity) else "points"
@@ -118,9 +118,9 @@ def _judge(model: Any, X: Any, supervision: Supervision, values: NDArray[np.floa
     else:
         own = np.asarray(gather(X, similarity.rows, model.origin_).values)
         if isinstance(similarity, SharedLabels):
-            judge, _ = judge_of_labels(similarity, own, supervision.n_points, seed)
+            judge = judge_of_labels(similarity, own, values, supervision.n_points, seed)
         else:
-            judge, _ = judge_of_pairs(similarity, own, values, seed)
+            judge = judge_of_pairs(similarity, own, values, seed)
     return judge, 0 if judge is None else len(judge.weights)
 
 

@@ -1,4 +1,4 @@
-"""Which start bits get, and whether the graph may move it: rules on the supervision alone, in plain words."""
+"""Which start bits get, and what may become of it: rules on the supervision alone, in plain words."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.affinity import EuclideanNeighbors, Labels, SharedLabels, SparseAffinity, Supervision
+from ilhash.affinity import EuclideanNeighbors, Labels, SparseAffinity, Supervision
+from ilhash.starts import WAYS
 from ilhash.storage import Record
 
 FEWEST_POINTS = 200  # below it there is nothing to hold out, and directions would be noise
 LARGEST_CLASS = 0.5  # share of the labelled points
-MOST_SHARED = 0.4  # share of pairs of points with a common label
-EDGES = 10  # similar neighbours of a judged point, on average, from which on the graph of pairs says what to cut
 STARTS = ("auto", "random", "projection")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What was decided: the kind of start, whether the z-step may move it, and why."""
+    """What was decided: the kind of start, why, and what may become of a projected one, the simplest first."""
 
     kind: str
-    uses_graph: bool
     reason: str
+    ways: tuple[str, ...] = ("graph",)
 
 
 def check_start(name: str, value: Any) -> None:
@@ -53,14 +52,17 @@ def given_start(start: Any, n_points: int, n_bits: int) -> NDArray[np.int8]:
 def checked_rule(record: Record) -> dict[str, Any]:
     """Return what a file says of the start, every value checked."""
     about: dict[str, Any] = {"kind": record.one_of("kind", ("random", "projection", "given"))}
-    about |= {"uses_graph": record.truth("uses_graph"), "reason": record.text("reason", most=500)}
+    ways = record.completed({"ways": ["graph"]}).all_of("ways", str)
+    about["ways"] = [Record({"ways": way}, record.where).one_of("ways", WAYS) for way in ways]
+    about["reason"] = record.text("reason", most=500)
     if about["kind"] != "projection" or "directions" not in record:
         return about
     shrinkage = None if record.document.get("shrinkage") is None else record.number("shrinkage", 0.0, 1.0)
     about |= {"shrinkage": shrinkage, "scale": record.one_of("scale", ("agreement", "excess"))}
     about |= {"width": record.whole("width"), "directions": record.all_of("directions", int)}
     about["judged"] = record.whole("judged")
-    return about | {name: record.number(name) for name in ("score", "principal") if name in record}
+    names = ("score", "principal", *(f"by {way}" for way in WAYS))
+    return about | {name: record.number(name) for name in names if name in record}
 
 
 def similar_only(supervision: Supervision) -> bool:
@@ -74,15 +76,16 @@ def rule_for(start: Any, supervision: Supervision, letters: str, mac: bool, n_tr
     ``n_train`` and ``similar`` are the size of a training set and the similar neighbours that a point is to have.
     """
     if not isinstance(start, str):
-        return Rule("given", True, "start is an array")
+        return Rule("given", "start is an array")
     if start == "random":
-        return Rule("random", True, "start='random'")
+        return Rule("random", "start='random'")
     if start == "auto" and not similar_only(supervision):
         reason = _paper_is_best(supervision, letters, mac, n_train, similar)
         if reason:
-            return Rule("random", True, reason)
-    uses_graph, reason = _graph_helps(supervision)
-    return Rule("projection", uses_graph or mac, reason)
+            return Rule("random", reason)
+    if mac:
+        return Rule("projection", "z-step and classifier alternate, from a projection")
+    return Rule("projection", *_what_is_known(supervision))
 
 
 def _paper_is_best(supervision: Supervision, letters: str, mac: bool, n_train: int, similar: int) -> str:
@@ -102,38 +105,22 @@ def _paper_is_best(supervision: Supervision, letters: str, mac: bool, n_train: i
     return ""
 
 
-def _graph_helps(supervision: Supervision) -> tuple[bool, str]:
-    """Return whether the z-step may move a projected start, and why."""
+def _what_is_known(supervision: Supervision) -> tuple[str, tuple[str, ...]]:
+    """Return in words why a start should follow the data, and what may become of it."""
     if isinstance(supervision, EuclideanNeighbors):
-        return False, "no supervision: principal directions, which neighbours would pull together"
+        return "no supervision", ("hyperplane",)
     if isinstance(supervision, SparseAffinity):
-        judged = np.count_nonzero(np.diff(supervision.matrix.indptr))
-        per_point = np.count_nonzero(supervision.matrix.data > 0) / max(int(judged), 1)
+        judged = max(int(np.count_nonzero(np.diff(supervision.matrix.indptr))), 1)
+        per_point = np.count_nonzero(supervision.matrix.data > 0) / judged
         if similar_only(supervision):
-            return False, "similar pairs alone: they say where to look, not what to cut"
-        if per_point < EDGES:
-            return (
-                False,
-                f"{per_point:.1f} similar neighbours per judged point: too few to say what to cut",
-            )
-        return True, f"{per_point:.1f} similar neighbours per judged point"
+            return f"similar pairs alone, {per_point:.1f} of a judged point", ("hyperplane",)
+        return f"pairs, {per_point:.1f} similar ones of a judged point", ("hyperplane", "graph")
     if isinstance(supervision, Labels):
         shares = _class_shares(supervision)
-        if shares.max() > LARGEST_CLASS:
-            return False, f"one class has {shares.max():.0%} of the points: a graph would cut it off from the others"
-        return True, f"{len(shares)} classes, some rare or some labels unknown"
-    shared = _share_rate(supervision)
-    if shared > MOST_SHARED:
-        return False, f"{shared:.0%} of all pairs share a label: a graph would cut by the commonest labels alone"
-    return True, f"several labels per point, {shared:.0%} of all pairs share one"
-
-
-def _share_rate(supervision: Supervision) -> float:
-    """Return the share of pairs of points, in a sample, that have a label in common."""
-    sample = supervision.similarity(0, 1000)
-    if not isinstance(sample, SharedLabels):
-        return 0.0
-    return float((sample.indicator @ sample.indicator.T).nnz / len(sample.rows) ** 2)
+        large = f"one of them with {shares.max():.0%} of the points" if shares.max() > LARGEST_CLASS else "some rare"
+        unknown = "" if supervision.drawable is None else ", some labels unknown"
+        return f"{len(shares)} classes, {large}{unknown}", WAYS
+    return "several labels per point", ("hyperplane", "graph")
 
 
 def _class_shares(labels: Labels) -> NDArray[np.float64]:

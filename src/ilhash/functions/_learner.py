@@ -49,6 +49,20 @@ class Learner(ABC):
         Fitted, the function
         """
 
+    def exactly(self, weights: Floats, bias: float, rows: GatheredRows, features: Features) -> Fitted | None:
+        """Return the function of which the bit is weights'x + bias > 0, where this kind has it.
+
+        Parameters
+        ----------
+        weights, bias : float32 (d,) and float, a hyperplane
+        rows, features : as in fit; the rows stay as they are
+
+        Returns
+        -------
+        Fitted, or None where a function must be fitted to the sides
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class LearnerSettings:
@@ -89,6 +103,35 @@ class LearnerSettings:
 # leaves of a constant: brought to unit variance it would outweigh everything as soon as new vectors differ in it. A
 # pixel that is 1 in one of 20,000 images is not dust.
 DUST = 1e-4
+
+
+RARE = 10.0  # standard deviations that a feature which is nearly always the same lies from its mean at times
+MOST_RARE = 0.05  # share of such features
+ALIKE = 3.0  # times the middle one, that nine tenths of the ranges of features in one unit stay below
+
+
+def scaling_for(rows: GatheredRows) -> str:
+    """Return how features should be standardised, by a sample of vectors.
+
+    "whole" where at least a twentieth of the features are rare ones, such as border pixels or words, and all are in one
+    unit: brought to unit variance each, the rare ones would outweigh the others. "columns" elsewhere.
+
+    Parameters
+    ----------
+    rows : GatheredRows, the sample
+
+    Returns
+    -------
+    {"columns", "whole"}
+    """
+    deviations = np.sqrt(rows.variance)
+    varies = deviations > DUST * np.sqrt(rows.variance.mean())
+    if not varies.any():
+        return "columns"
+    ranges = np.abs(rows.values[:, varies] - rows.mean[varies]).max(axis=0)
+    rare = np.mean(ranges > RARE * deviations[varies])
+    in_one_unit = np.quantile(ranges, 0.9) <= ALIKE * np.median(ranges)
+    return "whole" if rare >= MOST_RARE and in_one_unit else "columns"
 
 
 def standardization(rows: GatheredRows, scaling: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -114,5 +114,10 @@ class LinearLearner(Learner):
         function = LinearFunction(weights.astype(np.float32), np.float32(solution[-1] - weights @ shift), features)
         return Fitted(function, margins, z)
 
+    def exactly(self, weights: Floats, bias: float, rows: GatheredRows, features: Features) -> Fitted:
+        function = LinearFunction(weights, np.float32(bias), features)
+        margins = np.asarray(rows.values @ weights + function.bias, dtype=np.float32)
+        return Fitted(function, margins, np.where(margins > 0, 1, -1).astype(np.int8))
+
 
 register(LinearFunction, LinearLearner.from_settings)

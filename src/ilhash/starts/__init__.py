@@ -6,11 +6,20 @@ classes apart to principal directions; which of a short list is taken, held-out 
 directions are rotated, one seeded rotation per group of bits: a bit depends on the seed, its number and the data.
 """
 
-from ilhash.starts._choice import Projection, few_judged, learn_projection
-from ilhash.starts._judging import Judge, judge_of_labels, judge_of_neighbors, judge_of_pairs
+from ilhash.starts._choice import Projection, Trial, few_judged, learn_projection
+from ilhash.starts._judging import Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
 from ilhash.starts._moments import Moments, Shape, directions
-from ilhash.starts._start import PULL, GivenStart, ProjectedStart, RandomStart, Start
+from ilhash.starts._start import (
+    WAYS,
+    GivenStart,
+    Hyperplane,
+    ProjectedStart,
+    RandomStart,
+    Start,
+    sides_of_classes,
+    sides_of_points,
+)
 
-__all__ = ["PULL", "GivenStart", "Moments", "ProjectedStart", "Projection", "RandomStart", "Shape", "Start"]
-__all__ += ["Judge", "directions", "few_judged", "judge_of_labels", "judge_of_neighbors", "judge_of_pairs"]
-__all__ += ["learn_projection"]
+__all__ = ["WAYS", "GivenStart", "Hyperplane", "Judge", "Moments", "ProjectedStart", "Projection", "RandomStart"]
+__all__ += ["Shape", "Start", "Trial", "beaten_by", "directions", "few_judged", "judge_of_labels", "judge_of_neighbors"]
+__all__ += ["judge_of_pairs", "learn_projection", "sides_of_classes", "sides_of_points"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,22 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.affinity import Labels, LabelSets, SharedLabels, SimilarPairs, Supervision
+from ilhash.affinity import Labels, LabelSets, SharedLabels, SparseAffinity, Supervision
 from ilhash.diversity import UniformOrder, seed_for
 from ilhash.rotations import random_rotation, rotate_to_corners
-from ilhash.starts._judging import judge_of_labels, judge_of_neighbors, judge_of_pairs
+from ilhash.starts._judging import Codes, Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
 from ilhash.starts._moments import Matrix, Moments, Shape, Values, directions
 from ilhash.vectors import gather
 
-SAMPLE = 10_000  # points, or similar pairs, that directions are learnt from
+SAMPLE = 10_000  # points that directions are learnt from
+PAIRS = 50_000  # similar pairs, the same
 SPACE = 256  # leading principal directions of all points, in which everything else is done
-ROTATED = 4_000  # points that rotations are fitted to
-TURNS = 20  # alternations of a rotation
-JUDGED_TURNS = 8  # the same while shapes are compared
-JUDGED_BITS = 64
+ROTATED = 10_000  # points that rotations are fitted to
+TURNS = 30  # alternations of a rotation
+JUDGED_POINTS = 4_000  # the same while shapes are compared
+JUDGED_TURNS = 8
+JUDGED_BITS = FIRST_BITS = 64
+ERRORS = 1.0  # standard errors by which other directions must be better than principal ones
 
 PRINCIPAL = Shape(None, "excess", 64)
 SHRINKAGES = (0.01, 0.1, 0.3, 0.6)
@@ -34,21 +37,54 @@ WIDTHS = (32, 16)
 class Basis:
     """Directions that are rotated together, one rotation for each group of as many bits.
 
+    The first bits take the leading ``width`` directions; when they have had their share, the next ones take twice as
+    many, and so on: what is left to say is in the directions that come after.
+
     Attributes
     ----------
-    columns : float64 array (D, m), the directions
-    sample : float32 array (n, m), points of the sample along them, of unit mean variance
+    columns : float64 array (D, m), the directions, the leading ones first
+    sample : float32 array (n, m), points of the sample along them
+    width : int, directions that the first bits take
     seed : int, of the rotations
     """
 
     columns: Matrix
     sample: Values
+    width: int
     seed: int
 
-    def rotated(self, group: int) -> NDArray[np.float32]:
-        """Return the directions of a group of bits as rows, (m, D)."""
-        turned = self.columns @ rotation(self.sample, seed_for(self.seed, "rotation", group), TURNS)
-        return np.ascontiguousarray(turned.T, dtype=np.float32)
+    def place(self, turn: int) -> tuple[int, int, int]:
+        """Return how many directions bit number ``turn`` of this basis takes, the first bit of its group, its place."""
+        width, begin = min(self.width, self.columns.shape[1]), 0
+        while width < self.columns.shape[1] and turn >= begin + max(width, FIRST_BITS):
+            begin += max(width, FIRST_BITS)
+            width = min(2 * width, self.columns.shape[1])
+        group, column = divmod(turn - begin, width)
+        return width, begin + group * width, column
+
+    def rotated(self, width: int, first: int) -> NDArray[np.float32]:
+        """Return the directions of the group of bits that begins with number ``first`` as rows, (width, D)."""
+        turns = 0 if first else TURNS  # all that are brought closest to corners end up alike
+        turned = rotation(_unit(self.sample[:, :width]), seed_for(self.seed, "rotation", first), turns)
+        return np.ascontiguousarray((self.columns[:, :width] @ turned).T, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Points, directions and a judge by which one may see what becomes of starts.
+
+    Attributes
+    ----------
+    judge : Judge, of codes of values as below
+    rows : int64 array (n,), rows of X that may be learnt from
+    values : float32 array (n, d), their coordinates along principal directions
+    directions : float32 array (JUDGED_BITS, d), of trial bits, among these coordinates
+    """
+
+    judge: Judge
+    rows: NDArray[np.int64]
+    values: Values
+    directions: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -60,29 +96,31 @@ class Projection:
     shape : Shape, the one that was taken
     scores : dict of str to float, what held-out points or pairs said of the best shape and of principal directions
     mean : float32 array (D,), the mean of the sample, relative to the model's origin
-    bases : tuple of Basis, bits take them in turn
+    bases : tuple of Basis, bits take them in turn; of the second, directions are always principal ones
+    trial : Trial, optional, None where too little is known to hold any of it out
     """
 
     shape: Shape
     scores: dict[str, Any]
     mean: NDArray[np.float32]
     bases: tuple[Basis, ...]
+    trial: Trial | None
 
     def directions_of(self, bits: range) -> NDArray[np.float32]:
         """Return the directions of some bits, (bits, D), the same ones whichever bits are asked for with them."""
-        rotated: dict[tuple[int, int], NDArray[np.float32]] = {}
+        rotated: dict[tuple[int, int, int], NDArray[np.float32]] = {}
         out = np.empty((len(bits), len(self.mean)), np.float32)
         for place, bit in enumerate(bits):
             turn, which = divmod(bit, len(self.bases))
-            group, column = divmod(turn, self.bases[which].columns.shape[1])
-            if (which, group) not in rotated:
-                rotated[which, group] = self.bases[which].rotated(group)
-            out[place] = rotated[which, group][column]
+            width, first, column = self.bases[which].place(turn)
+            if (which, width, first) not in rotated:
+                rotated[which, width, first] = self.bases[which].rotated(width, first)
+            out[place] = rotated[which, width, first][column]
         return out
 
     def about(self) -> dict[str, Any]:
         """Describe the choice in plain JSON."""
-        widths = [int(basis.columns.shape[1]) for basis in self.bases]
+        widths = [basis.place(0)[0] for basis in self.bases]
         return {**asdict(self.shape), "directions": widths, **self.scores}
 
 
@@ -101,22 +139,49 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     if not len(variances):
         return None
     projected = np.asarray(points.values - mean) @ axes.astype(np.float32)
-    similarity = supervision.similarity(seed_for(seed, "directions", 0), SAMPLE)
+    size = PAIRS if isinstance(supervision, SparseAffinity) else SAMPLE
+    similarity = supervision.similarity(seed_for(seed, "directions", 0), size)
     own = projected
     if similarity is not None and not np.array_equal(similarity.rows, rows):
         own = np.asarray(gather(X, similarity.rows, origin).values - mean) @ axes.astype(np.float32)
-    shape, scores = choose(similarity, own, projected, np.diag(variances), supervision.n_points, seed)
+    total = np.diag(variances)
+    judge = _judge(similarity, own, projected, supervision.n_points, seed)
+    shape, scores = (PRINCIPAL, {"judged": 0}) if judge is None else choose(judge, own, projected, total, seed)
     moments = None if shape.shrinkage is None or similarity is None else Moments.of(similarity, own)
     shapes = [shape]
-    if moments is not None and similarity is not None and few_judged(supervision):
+    if few_judged(supervision) and shape.shrinkage is not None:
         shapes.append(PRINCIPAL)
-    total, some = np.diag(variances), projected[_some(len(projected), seed, ROTATED)]
+    some = projected[_some(len(projected), seed_for(seed, "directions"), ROTATED)]
     bases = []
     for number, one in enumerate(shapes):
-        inner = directions(moments, total, one)
-        sample = _unit(some @ inner.astype(np.float32))
-        bases.append(Basis(axes @ inner, sample, seed_for(seed, "directions", 2 + number) % 2**63))
-    return Projection(shape, scores, mean, tuple(bases))
+        inner = directions(moments, total, replace(one, width=SPACE))
+        sample = np.asarray(some @ inner.astype(np.float32))
+        bases.append(Basis(axes @ inner, sample, one.width, seed_for(seed, "directions", 2 + number) % 2**63))
+    trial = None
+    if judge is not None and judge.learnt is not None:
+        others = np.flatnonzero(~_judged(supervision)[rows])
+        turned = _trial_directions(directions(judge.moments(own), total, shape), projected, seed)
+        learnt = np.concatenate([judge.learnt.rows, rows[others]])
+        trial = Trial(judge, learnt, np.concatenate([own[judge.places], projected[others]]), turned.T.copy())
+    return Projection(shape, scores, mean, tuple(bases), trial)
+
+
+def _judge(similarity: Any, own: Values, points: Values, n_points: int, seed: int) -> Judge | None:
+    judging_seed = seed_for(seed, "directions", 1)
+    if similarity is None:
+        return judge_of_neighbors(points, judging_seed)
+    if isinstance(similarity, SharedLabels):
+        return judge_of_labels(similarity, own, points, n_points, judging_seed)
+    return judge_of_pairs(similarity, own, points, judging_seed)
+
+
+def _judged(supervision: Supervision) -> NDArray[np.bool_]:
+    """Return which points have a label or a neighbour."""
+    known = np.ones(supervision.n_points, bool)
+    if supervision.drawable is not None:
+        known[:] = False
+        known[supervision.drawable] = True
+    return known
 
 
 def few_judged(supervision: Supervision) -> bool:
@@ -125,34 +190,19 @@ def few_judged(supervision: Supervision) -> bool:
     return drawable is not None and 2 * len(drawable) < supervision.n_points
 
 
-def choose(
-    similarity: SharedLabels | SimilarPairs | None, own: Values, points: Values, total: Matrix, n_points: int, seed: int
-) -> tuple[Shape, dict[str, Any]]:
+def choose(judge: Judge, own: Values, points: Values, total: Matrix, seed: int) -> tuple[Shape, dict[str, Any]]:
     """Return the shape that held-out points or pairs find best, and what they say.
 
-    Principal directions are left only for what is better by more than two standard errors of the difference.
+    Principal directions are left only for what is better by more than the standard error of the difference.
     """
-    judging_seed = seed_for(seed, "directions", 1)
-    if similarity is None:
-        judge, moments = judge_of_neighbors(points, judging_seed), None
-    elif isinstance(similarity, SharedLabels):
-        judge, moments = judge_of_labels(similarity, own, n_points, judging_seed)
-    else:
-        judge, moments = judge_of_pairs(similarity, own, points, judging_seed)
-    if judge is None:
-        return PRINCIPAL, {"judged": 0}
-    fitted_to = points[_some(len(points), judging_seed, ROTATED)]
-
-    def scores_of(shape: Shape) -> NDArray[np.float64]:
-        inner = directions(moments, total, shape).astype(np.float32)
-        return judge.scores(_trial_codes(inner, fitted_to, judging_seed), judge.weights)
-
+    moments = judge.moments(own)
     tried: dict[Shape, NDArray[np.float64]] = {}
 
     def best_of(shapes: list[Shape]) -> Shape:
         for shape in shapes:
             if shape not in tried:
-                tried[shape] = scores_of(shape)
+                turned = _trial_directions(directions(moments, total, shape), points, seed)
+                tried[shape] = judge.of(_trial_codes(turned, points, seed))
         return max(shapes, key=lambda shape: tried[shape].sum())
 
     shapes = [PRINCIPAL]
@@ -160,21 +210,24 @@ def choose(
         shapes += [Shape(a, scale, PRINCIPAL.width) for a in SHRINKAGES for scale in SCALES]
     best = best_of(shapes)
     best = best_of([best, *(Shape(best.shrinkage, best.scale, width) for width in WIDTHS)])
-    gain = tried[best] - tried[PRINCIPAL]
-    noise = np.sqrt(len(gain)) * gain.std()
-    chosen = best if gain.sum() > 2.0 * noise else PRINCIPAL
-    about = {"judged": len(gain), "score": float(tried[chosen].sum()), "principal": float(tried[PRINCIPAL].sum())}
-    return chosen, about
+    chosen = best if beaten_by(tried[PRINCIPAL], tried[best], ERRORS) else PRINCIPAL
+    scores = {"score": float(tried[chosen].sum()), "principal": float(tried[PRINCIPAL].sum())}
+    return chosen, {"judged": len(tried[chosen]), **scores}
 
 
-def _trial_codes(inner: NDArray[np.float32], fitted_to: Values, seed: int) -> Any:
-    """Return what gives the trial codes of some points: a few groups of rotated directions."""
-    along = fitted_to @ inner
-    sample, size = _unit(along), inner.shape[1]
-    groups = -(-JUDGED_BITS // size)
-    turns = [rotation(sample, seed_for(seed % 2**63, "rotation", group), JUDGED_TURNS) for group in range(groups)]
-    turned = inner @ np.concatenate(turns, axis=1)[:, :JUDGED_BITS].astype(np.float32)
-    middle = np.median(fitted_to @ turned, axis=0)
+def _trial_directions(inner: Matrix, points: Values, seed: int) -> NDArray[np.float32]:
+    """Return a few groups of rotated directions as columns, (d, JUDGED_BITS)."""
+    narrow = inner.astype(np.float32)
+    sample = _unit(points[_some(len(points), seed, JUDGED_POINTS)] @ narrow)
+    groups = -(-JUDGED_BITS // narrow.shape[1])
+    seeds = [seed_for(seed_for(seed, "directions", 1) % 2**63, "rotation", group) for group in range(groups)]
+    turns = [rotation(sample, one, JUDGED_TURNS) for one in seeds]
+    return narrow @ np.concatenate(turns, axis=1)[:, :JUDGED_BITS].astype(np.float32)
+
+
+def _trial_codes(turned: NDArray[np.float32], points: Values, seed: int) -> Codes:
+    """Return what gives the trial codes of some points."""
+    middle = np.median(points[_some(len(points), seed, JUDGED_POINTS)] @ turned, axis=0)
     return lambda values: np.where(values @ turned > middle, np.float32(1.0), np.float32(-1.0))
 
 

@@ -55,6 +55,8 @@ class NeighbourKSHcut(KSHcut):
 
 _OWN: dict[str, type[Hasher]] = {"ILH": ILH, "PrivateKSHcut": PrivateKSHcut, "NeighbourKSHcut": NeighbourKSHcut}
 
+PAPER = {"start": "random", "scaling": "columns"}  # of cells that name neither
+
 
 def stored_parameters(name: str) -> set[str]:
     """Return the parameters of a method, also by the names that cells were first stored under."""
@@ -65,7 +67,7 @@ def stored_parameters(name: str) -> set[str]:
 def make_model(name: str, settings: Mapping[str, Any], n_bits: int, seed: int) -> Any:
     """Return an unfitted model; settings are those of a cell."""
     kind = _OWN.get(name) or methods.get(name)
-    paper = {"start": "random"} if kind is ILH else {}  # cells that do not name a start are the paper's
+    paper = PAPER if kind is ILH else {}
     return kind(n_bits=n_bits, random_state=seed, **{**paper, **with_current_names(kind, settings)})
 
 

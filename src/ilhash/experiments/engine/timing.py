@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from ilhash import ILH
 from ilhash.experiments.engine.cells import Outcome
-from ilhash.experiments.engine.models import fit_model
+from ilhash.experiments.engine.models import PAPER, fit_model
 from ilhash.experiments.engine.peers import train_bit
 from ilhash.experiments.engine.problems import Problem
 
@@ -59,7 +59,7 @@ def assembled_time(problem: Problem, params: Params, seed: int) -> Outcome:
 def encoding_time(problem: Problem, params: Params, seed: int) -> Outcome:
     """Seconds of encoding a vector among many, and one alone, for functions of each share of the features, in turns."""
     models = [
-        ILH(n_bits=params["bits"], random_state=seed, start="random", n_features=share, **params["settings"]).fit(
+        ILH(n_bits=params["bits"], random_state=seed, n_features=share, **{**PAPER, **params["settings"]}).fit(
             problem.X, problem.y
         )
         for share in params["fractions"]
@@ -80,7 +80,7 @@ def speed_up(problem: Problem, params: Params, seed: int) -> Outcome:
     """Seconds of training on one thread and on two, in turns, and what two cores are to one on this machine."""
 
     def train(workers: int) -> float:
-        model = ILH(n_bits=params["bits"], random_state=seed, start="random", n_jobs=workers, **params["settings"])
+        model = ILH(n_bits=params["bits"], random_state=seed, n_jobs=workers, **{**PAPER, **params["settings"]})
         return _seconds(lambda: model.fit(problem.X, problem.y))
 
     train(2)
