@@ -14,7 +14,7 @@ from tests import oracles
 
 from ilhash import _core
 from ilhash.affinity import affinity_from_pairs
-from ilhash.diversity import NeighborhoodOrder, Plan, UniformOrder, seed_for
+from ilhash.diversity import ClassOrder, NeighborhoodOrder, Plan, UniformOrder, seed_for
 
 SEEDS = ("start", "graph", "order", "centers", "classifier")
 
@@ -364,3 +364,27 @@ def test_neighbourhood_draws_keep_edges_under_every_sampling():
         assert len(rows) == 200
         unique = np.unique(rows)
         assert scipy.sparse.csr_array(matrix[unique][:, unique]).nnz > 3 * by_chance
+
+
+# -------------------------------------------------------------------------------- whole classes
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 80), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_classes_come_whole_in_a_seeded_order_whose_slices_are_disjoint(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(-1, n_classes, n).astype(np.int32)
+    known = np.flatnonzero(classes >= 0)
+    order = ClassOrder.of(classes)
+    assert order.size == len(known)
+    if not len(known):
+        return
+    whole = order.take(seed, 0, len(known))
+    assert sorted(whole.tolist()) == known.tolist()
+    changes = np.count_nonzero(np.diff(classes[whole]))
+    assert changes == len(np.unique(classes[known])) - 1  # every class in one piece
+    start = int(rng.integers(0, len(known)))
+    count = int(rng.integers(1, len(known) - start + 1))
+    assert order.take(seed, start, count).tolist() == whole[start : start + count].tolist()
+    again = order.bootstrap(seed, count)
+    assert set(again) <= set(whole[:count])

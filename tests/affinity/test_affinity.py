@@ -696,3 +696,59 @@ def test_drawing_neighbourhoods_keeps_many_more_edges_than_a_uniform_draw():
     kept, by_chance = (matrix[drawn][:, drawn].nnz for drawn in (rows, uniform))
     assert len(set(rows.tolist())) == 400
     assert kept > 5 * by_chance
+
+
+# -------------------------------------------------------------------------------- parts of what is known
+
+
+def signed_matrix(n, seed, density=0.4):
+    rng = np.random.default_rng(seed)
+    half = np.triu(rng.choice([-2.0, -1.0, 0.0, 1.0, 3.0], (n, n)), 1) * (np.triu(rng.random((n, n)), 1) < density)
+    return scipy.sparse.csr_array(half + half.T)
+
+
+@given(st.integers(6, 40), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_what_is_known_among_some_points_is_that_part(n, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(n)[: int(rng.integers(2, n))].astype(np.int64)
+    y = rng.integers(-1, 4, n).astype(np.int32)
+    assert Labels(y, np.arange(4)).among(rows).codes.tolist() == y[rows].tolist()
+    assert Labels(y, np.arange(4)).classes(rows).tolist() == y[rows].tolist()
+    table = scipy.sparse.csr_array((rng.random((n, 5)) < 0.4).astype(np.int8))
+    sets = LabelSets(table, graded=True).among(rows)
+    assert sets.graded
+    assert np.array_equal(sets.indicator.toarray(), table.toarray()[rows])
+    assert set(sets.classes(np.arange(len(rows)))) == {-1}
+    matrix = signed_matrix(n, seed)
+    dense = matrix.toarray()
+    assert np.array_equal(SparseAffinity(matrix).among(rows).matrix.toarray(), dense[np.ix_(rows, rows)])
+    i, j = np.nonzero(np.triu(dense))
+    gone = np.stack([i, j], axis=1)[::2]
+    left = SparseAffinity(matrix).without(gone).matrix.toarray()
+    dense[gone[:, 0], gone[:, 1]] = dense[gone[:, 1], gone[:, 0]] = 0.0
+    assert np.array_equal(left, dense)
+
+
+@given(st.integers(6, 30), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_thinned_graph_has_no_more_pairs_than_wanted_and_draws_others_for_another_seed(n, similar, dissimilar, seed):
+    matrix = signed_matrix(n, seed, 0.9)
+    rows = np.arange(n)
+
+    def drawn(own):
+        found = SparseAffinity(matrix, thinned=True).graph(rows, "laplacian", similar, dissimilar, own, None)
+        return graph_couplings(found.graph).toarray()
+
+    whole = graph_couplings(
+        SparseAffinity(matrix).graph(rows, "laplacian", similar, dissimilar, 0, None).graph
+    ).toarray()
+    part = drawn(1)
+    assert np.array_equal(part, part.T)
+    assert np.array_equal(part[part != 0], whole[part != 0])
+    for sign, most in ((1, similar * n), (-1, dissimilar * n)):
+        there = np.count_nonzero(np.triu(sign * whole) > 0)
+        assert np.count_nonzero(np.triu(sign * part) > 0) == min(there, most)
+    assert np.array_equal(part, drawn(1))
+    if np.count_nonzero(np.triu(whole > 0)) > 2 * similar * n:
+        assert any(not np.array_equal(part, drawn(other)) for other in range(2, 8))

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ilhash import _core
 from ilhash._checks import as_array, check_count
 from ilhash._parameters import MOST
 from ilhash.affinity._base import Objective, TrainingGraph, Values, WithoutClasses, digest_of, rows_where
@@ -19,9 +20,14 @@ from ilhash.objective import coefficients, couplings
 
 @dataclass(frozen=True)
 class SparseAffinity(WithoutClasses):
-    """A symmetric sparse matrix of affinities y_nm: > 0 similar, < 0 dissimilar, absent unknown."""
+    """A symmetric sparse matrix of affinities y_nm: > 0 similar, < 0 dissimilar, absent unknown.
+
+    Where it is ``thinned``, a training set draws at most as many pairs as neighbours are wanted, similar and dissimilar
+    ones apart: its cost is that of labels, however many pairs there are.
+    """
 
     matrix: scipy.sparse.csr_array
+    thinned: bool = False
 
     @property
     def n_points(self) -> int:
@@ -36,6 +42,8 @@ class SparseAffinity(WithoutClasses):
     ) -> TrainingGraph:
         """Return the part of the graph that lies among the rows."""
         own = scipy.sparse.csr_array(self.matrix[rows][:, rows])
+        if self.thinned:
+            own = _thinned(own, similar * len(rows), dissimilar * len(rows), seed)
         if own.nnz:
             own.data = -coefficients(objective, own.data)
         return TrainingGraph(coupling_graph(own))
@@ -44,7 +52,7 @@ class SparseAffinity(WithoutClasses):
         return similar_pairs(self.matrix, seed, size)
 
     def among(self, rows: NDArray[np.int64]) -> SparseAffinity:
-        return SparseAffinity(scipy.sparse.csr_array(self.matrix[rows][:, rows]))
+        return SparseAffinity(scipy.sparse.csr_array(self.matrix[rows][:, rows]), self.thinned)
 
     def without(self, pairs: NDArray[np.int64]) -> SparseAffinity:
         """Return all that is known but of some pairs (m, 2)."""
@@ -53,11 +61,26 @@ class SparseAffinity(WithoutClasses):
         left = scipy.sparse.csr_array(self.matrix - self.matrix.multiply(gone.astype(bool)))
         left.eliminate_zeros()
         left.sort_indices()
-        return SparseAffinity(left)
+        return SparseAffinity(left, self.thinned)
 
     def digest(self) -> str:
         y = self.matrix
         return digest_of(y.indptr.astype(np.int64), y.indices.astype(np.int64), y.data)
+
+
+def _thinned(matrix: scipy.sparse.csr_array, similar: int, dissimilar: int, seed: int) -> scipy.sparse.csr_array:
+    """Draw at most so many of the similar and of the dissimilar pairs of a symmetric matrix."""
+    if matrix.nnz <= 2 * min(similar, dissimilar):
+        return matrix
+    upper = scipy.sparse.triu(matrix, 1).tocoo()
+    positive, negative = np.flatnonzero(upper.data > 0), np.flatnonzero(upper.data < 0)
+    kept = [
+        pairs[_core.permuted(len(pairs), seed, 0, most)] if len(pairs) > most else pairs
+        for pairs, most in ((positive, similar), (negative, dissimilar))
+    ]
+    some = np.sort(np.concatenate(kept))
+    half = scipy.sparse.csr_array((upper.data[some], (upper.row[some], upper.col[some])), shape=matrix.shape)
+    return scipy.sparse.csr_array(half + half.T)
 
 
 def affinity_from_matrix(

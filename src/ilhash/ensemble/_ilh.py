@@ -268,9 +268,9 @@ class ILH(Hasher):
             parameters = parameters_of_bits(self.get_params(deep=False), rule.kind, self.scaling_)
             kept = Checkpoint(checkpoint, parameters, self.seed_, self.fingerprint_)
         plan, learners = self._plan(X, supervision, rule), self._learners(X, supervision)
+        if rule.kind == "projection":
+            supervision = _bounded(supervision)
         start = self._start_of(bits, X, supervision, rule, plan)
-        if rule.kind == "projection" and isinstance(supervision, LabelSets):
-            supervision = replace(supervision, graded=True)
         self._keep_draws(bits.start, plan)
         trained = {} if kept is None else kept.read(bits, X.shape[1])
         missing = [bit for bit in bits if bit not in trained]
@@ -477,6 +477,13 @@ class ILH(Hasher):
             raise DamagedFileError(f"{record.where} must have 'bits', one report for each bit, got {len(self.bits_)}")
         if not self.draws_ or min(report.bit for report in self.bits_) < self.draws_[0]["first"]:
             raise DamagedFileError(f"{record.where} must have 'draws', what each bit was drawn by, got too few")
+
+
+def _bounded(supervision: Supervision) -> Supervision:
+    """Return supervision whose graphs are weighted by how much labels agree, and no larger than wanted."""
+    if isinstance(supervision, LabelSets):
+        return replace(supervision, graded=True)
+    return replace(supervision, thinned=True) if isinstance(supervision, SparseAffinity) else supervision
 
 
 def _checked_draw(record: Record) -> dict[str, Any]:

@@ -113,6 +113,8 @@ def _judge(model: Any, X: Any, supervision: Supervision, values: NDArray[np.floa
     """Return a small retrieval among vectors relative to the origin, and how many points or pairs it is by."""
     seed = seed_for(model.seed_, "held out", 4)
     similarity = supervision.similarity(seed, SAMPLE)
+    if similarity is None and model.start_["kind"] == "projection":
+        return None, 0  # these are ITQ's directions
     if similarity is None:
         judge = judge_of_neighbors(values, seed)
     else:

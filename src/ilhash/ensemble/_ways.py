@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.affinity import LabelSets, SparseAffinity, Supervision
+from ilhash.affinity import SparseAffinity, Supervision
 from ilhash.diversity import ClassOrder, Plan, seed_for
 from ilhash.ensemble._bit import BitTrainer
 from ilhash.ensemble._data import other_order, row_order
@@ -70,11 +70,10 @@ class _Trials:
 
     def codes(self, way: str) -> _Codes:
         zeros = np.zeros(self._trial.values.shape[1], np.float32)
-        graded = isinstance(self._supervision, LabelSets)
         trainer = BitTrainer(
             X=self._trial.values,
             origin=zeros,
-            supervision=replace(self._supervision, graded=True) if graded else self._supervision,  # type: ignore[type-var]
+            supervision=self._supervision,
             plan=self._plan,
             objective=self._objective,
             learners=[make_learner("linear", LearnerSettings(scaling="whole"))],

@@ -107,7 +107,7 @@ DUST = 1e-4
 
 RARE = 10.0  # standard deviations that a feature which is nearly always the same lies from its mean at times
 MOST_RARE = 0.05  # share of such features
-ALIKE = 3.0  # times the middle one, that nine tenths of the ranges of features in one unit stay below
+ALIKE = 10.0  # most ratio of ranges of features in one unit, a tenth of them left out at either end
 
 
 def scaling_for(rows: GatheredRows) -> str:
@@ -130,7 +130,7 @@ def scaling_for(rows: GatheredRows) -> str:
         return "columns"
     ranges = np.abs(rows.values[:, varies] - rows.mean[varies]).max(axis=0)
     rare = np.mean(ranges > RARE * deviations[varies])
-    in_one_unit = np.quantile(ranges, 0.9) <= ALIKE * np.median(ranges)
+    in_one_unit = np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1)
     return "whole" if rare >= MOST_RARE and in_one_unit else "columns"
 
 
