@@ -14,6 +14,8 @@ from ilhash.storage import Record
 
 FEWEST_POINTS = 200  # below it there is nothing to hold out, and directions would be noise
 LARGEST_CLASS = 0.5  # share of the labelled points
+FEW_CLASSES = 20  # random splits of so many can be learnt from
+MEMBERS = 20  # points of each
 STARTS = ("auto", "random", "projection")
 
 
@@ -100,8 +102,9 @@ def _paper_is_best(supervision: Supervision, letters: str, mac: bool, n_train: i
         return f"fewer than {FEWEST_POINTS} points are judged"
     if isinstance(supervision, Labels) and 2 * n_judged >= supervision.n_points:
         shares = _class_shares(supervision)
-        if shares.max() <= LARGEST_CLASS and shares.min() * n_train > similar:
-            return f"{len(shares)} classes, each with more than {similar} points in a training set"
+        members = min(similar, MEMBERS) if len(shares) <= FEW_CLASSES else similar
+        if shares.max() <= LARGEST_CLASS and shares.min() * n_train > members:
+            return f"{len(shares)} classes, each with more than {members} points in a training set"
     return ""
 
 

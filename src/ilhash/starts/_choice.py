@@ -37,8 +37,8 @@ WIDTHS = (32, 16)
 class Basis:
     """Directions that are rotated together, one rotation for each group of as many bits.
 
-    The first bits take the leading ``width`` directions; when they have had their share, the next ones take twice as
-    many, and so on: what is left to say is in the directions that come after.
+    The first bits take the leading ``width`` directions; after two bits for each, the next ones take twice as many, and
+    so on: what is left to say is in the directions that come after.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Basis:
     def place(self, turn: int) -> tuple[int, int, int]:
         """Return how many directions bit number ``turn`` of this basis takes, the first bit of its group, its place."""
         width, begin = min(self.width, self.columns.shape[1]), 0
-        while width < self.columns.shape[1] and turn >= begin + max(width, FIRST_BITS):
-            begin += max(width, FIRST_BITS)
+        while width < self.columns.shape[1] and turn >= begin + max(2 * width, FIRST_BITS):
+            begin += max(2 * width, FIRST_BITS)
             width = min(2 * width, self.columns.shape[1])
         group, column = divmod(turn - begin, width)
         return width, begin + group * width, column
