@@ -1,5 +1,7 @@
 """Starts that follow the data: directions, their choice, and the contract that a bit is its own."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -17,6 +19,7 @@ from ilhash.affinity import (
     supervision_from_labels,
 )
 from ilhash.starts import WAYS, Moments, Shape, directions, learn_projection, sides_of_classes, sides_of_points
+from ilhash.storage import DamagedFileError, Record
 
 SMALL = {"n_similar": 10, "n_dissimilar": 10}
 
@@ -309,3 +312,40 @@ def test_sets_and_lists_mean_the_same_as_their_indicator(classes):
     for several in (sets, lists, np.array(sets, dtype=object)):
         found = ILH(n_bits=6, **SMALL).fit(X, several).transform(X)
         assert np.mean(np.unpackbits(found ^ relevant, axis=1)) < 0.2  # labels are numbered in another order
+
+
+# -------------------------------------------------------------------------------------------- what files say
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("start", "ways"), ["hyperplane", "magic"]),
+        (("start", "ways"), "graph"),
+        (("start", "ways"), [["graph"]]),
+        (("start", "by classes"), "best"),
+        (("start", "by graph"), float("inf")),
+        (("start", "kind"), None),
+        (("start", "reason"), 5),
+        (("scaling",), "rows"),
+        (("scaling",), None),
+        (("bits", 0, "way"), "magic"),
+        (("draws", 0, "whole_classes"), 1),
+    ],
+    ids=str,
+)
+def test_what_a_file_says_of_starts_is_checked(classes, path, value):
+    X, y = classes
+    model = ILH(n_bits=2, **SMALL).fit(X, y)
+    document = json.loads(json.dumps({"parameters": model.get_params(), **model._own_document()}, default=str))
+    again = ILH(n_bits=2, **SMALL)
+    again.functions_ = model.functions_
+    again._read_own_document(Record(document, "a model"))
+    assert again.start_ == model.start_
+    assert again.scaling_ == model.scaling_
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(DamagedFileError, match="a model must have"):
+        again._read_own_document(Record(document, "a model"))
