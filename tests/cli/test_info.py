@@ -1,5 +1,7 @@
 """``ilhash info``."""
 
+import numpy as np
+
 from ilhash import ILH, Mix
 from ilhash.methods import ITQ
 
@@ -42,5 +44,11 @@ def test_what_bits_begin_with(tmp_path, digits, ilhash_command):
     assert "start: random (10 classes, each with more than 20 points" in ilhash_command("info", tmp_path / "few").out
     ILH(4).fit(X).save(tmp_path / "none")
     out = " ".join(ilhash_command("info", tmp_path / "none").out.split())
-    assert "start: projection (no supervision: principal directions" in out
+    assert "start: projection (no supervision) principal directions, [" in out
+    assert "sides of hyperplanes are the bits; 0.0% of the points changed sides" in out
+    families = y * 50 + np.arange(len(y)) % 50
+    ILH(4).fit(X, families).save(tmp_path / "many")
+    out = " ".join(ilhash_command("info", tmp_path / "many").out.split())
+    assert "classes, some rare) " in out
+    assert "(trial bits: hyperplane 0." in out
     assert "held out of their choice" in out

@@ -56,8 +56,10 @@ from ilhash.objective import Loss
 from ilhash.parallel import run, single_threaded_blas
 from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection
 from ilhash.storage import DamagedFileError, Record
-from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere
+from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere, take_rows
 from ilhash.zstep import MAX_SWEEPS
+
+N_NEIGHBORS = 100  # the paper's number of similar, and of dissimilar, neighbours; fewer where there are fewer
 
 
 @dataclass(eq=False, repr=False)
@@ -149,8 +151,8 @@ class ILH(Hasher):
     objective: str | Loss = checked("laplacian", check_objective)
     hash_function: Any = "linear"
     C: float | str = "auto"
-    n_similar: int | tuple[int, int] = checked(100, check_range)
-    n_dissimilar: int | tuple[int, int] = checked(100, check_range)
+    n_similar: int | tuple[int, int] = checked(N_NEIGHBORS, check_range)
+    n_dissimilar: int | tuple[int, int] = checked(N_NEIGHBORS, check_range)
     start: Any = checked("auto", check_start)
     n_features: int | float = 0.5
     centers: str = one_of("common", "private")
@@ -172,9 +174,12 @@ class ILH(Hasher):
         supervision = self._supervision(X, y, **graph)
         self.seed_ = seed_of_run(self.random_state, means["checkpoint"])
         self.fingerprint_ = data_fingerprint(X, supervision)
-        sample = sample_rows(supervision, self.seed_)
-        self.origin_ = origin_of(X, sample)
-        self.scaling_ = self.scaling if self.scaling != "auto" else scaling_for(gather(X, sample, self.origin_))
+        sample = take_rows(X, sample_rows(supervision, self.seed_))
+        everything = np.arange(len(sample))
+        self.origin_ = origin_of(sample, everything)
+        self.scaling_ = (
+            self.scaling if self.scaling != "auto" else scaling_for(gather(sample, everything, self.origin_))
+        )
         self.functions_ = []
         self.bits_: list[BitReport] = []
         self.draws_: list[dict[str, Any]] = []
@@ -390,7 +395,8 @@ class ILH(Hasher):
         self.functions_ = share_common_basis([*self.functions_, *(bit.function for bit in trained)])
         self.bits_ = [*self.bits_, *(bit.report for bit in trained)]
         self._prepare_encoder()
-        warn_of_shortages([bit.report for bit in trained if bit.report.start == "random"], self.n_similar)
+        if not (isinstance(self.start, str) and self.start == "auto" and self.n_similar == N_NEIGHBORS):
+            warn_of_shortages([bit.report for bit in trained if bit.report.start == "random"], self.n_similar)
         unfinished = [bit.report.bit for bit in trained if not bit.report.converged]
         if unfinished:
             warnings.warn(
