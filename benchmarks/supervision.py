@@ -13,7 +13,8 @@ mnist, fashion, cifar (GIST)
         class of 90 %; queries of the others), sets (class and 6 superclasses; relevant: the same class), pairs (50,000
         of the same class and 50,000 of others), concentrated (the same among a tenth of the points), graph (15 similar
         and 15 dissimilar neighbours on 4,000 points), none (the nearest 1 %)
-glove   none
+glove, edges (histograms of edges of CIFAR-10)
+        none
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from ilhash import ILH, Mix, datasets, methods
 from ilhash.affinity import with_random_dissimilar
 
 NAMES = {"mnist": "mnist", "fashion": "fashion-mnist", "cifar": "cifar10-gist", "glove": "glove-6b-100d"}
+NAMES |= {"edges": "cifar10-edges"}
 DERIVED = ("classes", "many", "few", "large", "sets", "pairs", "concentrated", "graph", "none")
 TASKS = [f"debian:{kind}" for kind in ("section", "few", "tags", "source", "pairs", "none")]
-TASKS += [f"{data}:{kind}" for data in ("mnist", "fashion", "cifar") for kind in DERIVED] + ["glove:none"]
+TASKS += [f"{data}:{kind}" for data in ("mnist", "fashion", "cifar") for kind in DERIVED] + ["glove:none", "edges:none"]
 N_QUERIES = 1000
 BATCH = 200
 # Each has its members; all have more than one, and no class has none.
