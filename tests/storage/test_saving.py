@@ -280,3 +280,11 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(pair, target, tmp_path):
     with pytest.raises(DamagedFileError, match="symbolic link"):
         pair[1].save(target)
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_lock_that_ctrl_c_left_unmade_goes_without_a_word():
+    """Interrupted before its first line: it holds nothing, and there is nothing to complain of."""
+    lock = WriterLock.__new__(WriterLock)
+    assert not lock.held
+    lock.release()
+    del lock  # an exception here would be an error of this test

@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from ilhash.storage._damage import DamagedFileError
@@ -53,20 +54,23 @@ class WriterLock:
     the number of the last process that held the lock, for the message alone.
     """
 
+    _held: Sequence[int] = ()  # the descriptor; Ctrl-C may come before a lock has a list of its own
+
     def __init__(self, path: Path) -> None:
-        self._held: list[int] = []  # the descriptor
+        held: list[int] = []
+        self._held = held
         if path.is_symlink():  # whoever made the folder could have us write to a file elsewhere
             raise DamagedFileError(f"{path} must be a file of its own, got a symbolic link")
         self._path = path
         try:
-            self._take(path)
+            self._take(path, held)
         except BaseException:
             self.release()
             raise
 
-    def _take(self, path: Path) -> None:
-        open_into(self._held, path, _FLAGS)
-        (descriptor,) = self._held
+    def _take(self, path: Path, held: list[int]) -> None:
+        open_into(held, path, _FLAGS)
+        (descriptor,) = held
         _locks.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DamagedFileError(f"{path} must be a regular file, got a special one")
@@ -119,7 +123,8 @@ class WriterLock:
 
     def close(self) -> None:
         """Close the file, and leave the lock to whom it belongs."""
-        close_all(self._held)
+        if isinstance(self._held, list):
+            close_all(self._held)
 
     def __del__(self) -> None:
         with contextlib.suppress(OSError):
