@@ -75,7 +75,8 @@ class ILH(Hasher):
         How training sets differ under the letter t: slices of one permutation, draws without or with replacement.
     n_train : int or "auto", default "auto"
         Points in the training set of each bit, the paper's N. "auto" is 5,000, or half of the data where there are
-        fewer than 10,000 points.
+        fewer than 10,000 points; with pairs or a graph, and a start that follows the data, all judged points up to
+        10,000.
     objective : {"laplacian", "ksh", "bre"} or callable, default "laplacian"
         The single-bit objective; a callable gets a Hamming distance (0 or 1) and affinities y (see ilhash.objective).
     hash_function : {"linear", "kernel"}, scikit-learn classifier, or a list of these, default "linear"
@@ -88,9 +89,10 @@ class ILH(Hasher):
         What the z-step begins with. "random" is the paper's. "projection" is the side of a hyperplane at the median of
         the training set, its direction from a seeded rotation of directions along which similar points agree, or of
         principal directions; held-out points or pairs choose. It differs from bit to bit whatever ``diversity`` says.
-        The z-step is held to it, or left out where the supervision does not say what to cut. "auto" is "random" for
-        few, well-filled classes, and "projection" for all else; ``start_`` says which and why. An array (n,) or
-        (n, n_bits) of -1 and +1 is taken as it is.
+        The hyperplane is then the bit, or a function is fitted to the sides of class means, or to what a z-step that is
+        held to the start makes of it: trial bits choose. "auto" is "random" for few, well-filled classes, and
+        "projection" for all else; ``start_`` says which and why. An array (n,) or (n, n_bits) of -1 and +1 is taken as
+        it is.
     n_features : int or float, default 0.5, features that a bit sees under the letter f: a number d, or a fraction d/D
     centers : {"common", "private"}, default "common", whether kernel functions share their centres
     n_centers : int, default 500, number of radial basis functions of a kernel function
