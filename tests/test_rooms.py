@@ -14,7 +14,7 @@ ROOT = Path(ilhash.__file__).parent
 ROOMS = [
     *("_version", "_core", "_extras", "_checks", "_labels", "_parameters", "storage", "vectors", "vectors.io", "codes"),
     *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
-    *("encoding", "hasher", "evaluation", "ensemble", "methods", "models"),
+    *("encoding", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
     *("search", "datasets", "plots", "experiments", "cli", "__main__"),
 ]
 DOOR = ROOT / "__init__.py"  # names the rooms to users, and knows all of them

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ilhash.models import load
     from ilhash.search import HammingIndex
     from ilhash.storage import StorageError
+    from ilhash.tuning import tune
     from ilhash.vectors.io import open_vectors
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "grow",
     "load",
     "prune",
+    "tune",
 ]
 __all__ += ["codes", "datasets", "evaluation", "methods", "objective", "search"]
 __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
@@ -55,6 +57,7 @@ _HOMES = {
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
     "load": "ilhash.models",
+    "tune": "ilhash.tuning",
     "StorageError": "ilhash.storage",
     "open_vectors": "ilhash.vectors.io",
 }

@@ -34,6 +34,7 @@ _STREAMS = {
     "directions": 12,
     "rotation": 13,
     "others": 14,
+    "tuning": 15,
 }
 
 Range = int | tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,29 @@ class Mix(Hasher):
 
     def __init__(self, models: Any) -> None:
         self.models = models
+
+    @classmethod
+    def of(cls, families: Sequence[Any]) -> Mix:
+        """Put trained models side by side.
+
+        Parameters
+        ----------
+        families : sequence of trained ILH and other methods, of the same vectors' features; they stay what they are
+
+        Returns
+        -------
+        Mix, trained, their bits in this order
+        """
+        mix = cls([clone(family) for family in families])
+        mix._check_models()
+        for family in families:
+            check_is_fitted(family)
+        if len({family.n_features_in_ for family in families}) > 1:
+            got = ", ".join(str(family.n_features_in_) for family in families)
+            raise ValueError(f"families must be trained on vectors of the same features, got {got}")
+        sizes = [len(family.functions_) for family in families]
+        mix._assemble(list(families), np.repeat(np.arange(len(families)), sizes))
+        return mix
 
     # -------------------------------------------------------------------------------------------- parameters
 

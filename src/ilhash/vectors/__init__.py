@@ -8,6 +8,7 @@ from ._nearest import nearest_other_rows, nearest_rows
 from ._scratch import scratch
 from ._source import (
     MappedFile,
+    SelectedRows,
     VectorSource,
     blocks,
     fingerprint,
@@ -22,5 +23,5 @@ from ._source import (
 
 __all__ = ["GatheredRows", "as_matrix", "gather", "nearest_other_rows", "nearest_rows", "origin_of", "scratch"]
 __all__ += ["refuse_non_finite", "refuse_non_finite_anywhere", "relative"]
-__all__ += ["MappedFile", "VectorSource", "blocks", "fingerprint", "in_memory", "kept_map", "on_disk", "opened"]
-__all__ += ["portable", "state_of_files", "take_rows"]
+__all__ += ["MappedFile", "SelectedRows", "VectorSource", "blocks", "fingerprint", "in_memory", "kept_map", "on_disk"]
+__all__ += ["opened", "portable", "state_of_files", "take_rows"]

@@ -249,6 +249,44 @@ def _root(X: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ either
 
 
+class SelectedRows(VectorSource):
+    """Some rows of an array, a map or a source, in ascending order, none of them copied."""
+
+    def __init__(self, base: Any, numbers: NDArray[np.int64]) -> None:
+        super().__init__()
+        self.base, self.numbers = base, numbers
+        self.shape, self.dtype = (len(numbers), base.shape[1]), base.dtype
+
+    def __str__(self) -> str:
+        return f"{len(self)} rows of {self.base if isinstance(self.base, VectorSource) else 'X'}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "base": portable(self.base)}
+
+    @property
+    def by_row(self) -> bool:  # type: ignore[override]
+        """Whether the rows are selected from what is read by row."""
+        return bool(getattr(self.base, "by_row", True))
+
+    def files(self) -> list[Path]:
+        """Return the files that hold the vectors."""
+        return self.base.files() if isinstance(self.base, VectorSource) else []
+
+    def open(self) -> SelectedRows:
+        """Open what the rows are of in this process."""
+        self.base = opened(self.base)
+        super().open()
+        return self
+
+    def _pick(self, rows: NDArray[np.int64]) -> Iterator[Array]:
+        base, numbers = opened(self.base), self.numbers[rows]
+        return base.pick(numbers) if isinstance(base, VectorSource) else iter([base[numbers]])
+
+    def _blocks(self, first: int, last: int, step: int) -> Iterator[Array]:
+        for begin in range(first, last, step):
+            yield self.take(np.arange(begin, min(begin + step, last)))
+
+
 def on_disk(X: Any) -> bool:
     """Whether X is a source, a memory map, or a view of one, so that reading a row may read a disk."""
     return isinstance(X, VectorSource) or _root(X) is not None

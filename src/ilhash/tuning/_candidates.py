@@ -1,0 +1,120 @@
+"""What may be tried: kinds of models, and about how long each trains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ilhash import methods
+from ilhash.ensemble import ILH
+
+LARGE = 20_000  # points of a bit, or all but a fifth where there are fewer than 25,000
+SMALL = 5_000
+KINDS = ("labels", "sets", "pairs", "none")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of model that may be tried.
+
+    Attributes
+    ----------
+    name : str
+    make : callable, returns the untrained model of so many bits
+    seconds : callable, returns about what training so many bits takes one core
+    grows : bool, whether bits can be added, so that what is trained is never trained again
+    """
+
+    name: str
+    make: Callable[[int], Any]
+    seconds: Callable[[int], float]
+    grows: bool
+
+    def more(self, have: int, want: int) -> float:
+        """Return about the core seconds from so many bits to so many."""
+        return self.seconds(want) - (self.seconds(have) if self.grows and have else 0.0)
+
+
+def candidates(
+    kind: str, n_points: int, n_features: int, *, scaling: str, seed: int, n_jobs: int | None
+) -> list[Candidate]:
+    """Return what is worth trying on such data.
+
+    Parameters
+    ----------
+    kind : {"labels", "sets", "pairs", "none"}, of supervision
+    n_points, n_features : int, of the vectors that may be trained on
+    scaling : {"columns", "whole"}, of methods that do not decide it themselves
+    seed : int, random_state of all of them
+    n_jobs : int, optional, workers
+
+    Returns
+    -------
+    list of Candidate
+    """
+    data = _Data(n_points, n_features, scaling, {"random_state": seed}, n_jobs)
+    found = [data.ilh("linear")]
+    if kind in ("labels", "sets"):
+        found += [data.ilh("linear", start="projection"), data.ilh("linear", start="random")]
+    if kind != "none":
+        found += [data.ilh("linear", large=True)]
+        for functions in ("kernel", "trees"):
+            found += [data.ilh(functions), data.ilh(functions, large=True)]
+    found.append(data.method("ITQ", 4e-10 * n_features))
+    if kind in ("labels", "sets"):
+        found += [data.method("CCAITQ", 4e-10 * n_features), data.method("SDH", 8e-6)]
+    if kind == "labels":
+        found += [data.method("ClassifierCode", 6e-6, hash_function="kernel", code="scores")]
+        found += [data.method("FastHash", 1.2e-7 * math.sqrt(n_features), n_train=SMALL)]
+    if kind == "none":
+        found += [data.method("BA", 2e-6), data.method("OrthogonalProjection", 1e-9)]
+    return found
+
+
+@dataclass(frozen=True)
+class _Data:
+    n_points: int
+    n_features: int
+    scaling: str
+    seed: dict[str, int]
+    n_jobs: int | None
+
+    def ilh(self, functions: str, *, large: bool = False, **parameters: Any) -> Candidate:
+        """Return ILH with such functions; bits of many points also differ by their start, if their points cannot."""
+        small = min(SMALL, self.n_points // 2)
+        n_train = min(LARGE, 4 * self.n_points // 5) if large else small
+        own: dict[str, Any] = {"hash_function": functions, "n_jobs": self.n_jobs, **self.seed, **parameters}
+        if large:
+            own |= {"n_train": n_train, "diversity": "it"}
+        if functions == "kernel" and large:
+            own |= {"n_centers": min(1_500, n_train)}
+        name = f"ILH {functions}"
+        name += "".join(f", {value} start" for value in parameters.values())
+        name += f", {n_train:,} points a bit" if large else ""
+        per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", 500))
+        return Candidate(name, lambda n_bits: ILH(n_bits, **own), lambda n_bits: 0.5 + per_bit * n_bits, grows=True)
+
+    def method(self, name: str, per_point: float, n_train: int | None = None, **parameters: Any) -> Candidate:
+        """Return another method, which learns all its bits at once."""
+        kind = methods.get(name)
+        n_train = min(n_train or 50_000, self.n_points)
+        own = {"n_train": n_train, **self.seed, **parameters}
+        if "scaling" in kind().get_params():
+            own["scaling"] = self.scaling
+        with_functions = "".join(f", {value}" for value in parameters.values() if isinstance(value, str))
+        return Candidate(
+            name + with_functions,
+            lambda n_bits: kind(n_bits, **own),
+            lambda n_bits: 0.5 + per_point * n_train * n_bits,
+            grows=False,
+        )
+
+
+# Of one bit on one core: points, features, centres.
+_SECONDS: dict[str, Callable[[int, int, int], float]] = {
+    "linear": lambda n, d, _: 1.3e-8 * n * (d + 50),
+    "kernel": lambda n, d, m: n * m * (6e-11 * d + 2.5e-8),
+    "trees": lambda n, d, _: 9e-6 * n * math.sqrt(d),
+}

@@ -1,0 +1,161 @@
+"""Successive halving: all candidates with few bits, the better half with more, the best with all.
+
+What is trained is decided by expected seconds, not by the clock, so that the same call gives the same model; only where
+a machine is much slower than expected the clock ends the course early.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ilhash.tuning._candidates import Candidate
+from ilhash.tuning._trials import Bench, Trial
+
+CHEAP = 0.02  # share of the budget below which a candidate is never dropped
+SHARES = (0.3, 0.55, 0.8)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
+
+
+@dataclass(frozen=True)
+class Now:
+    """How far a search has come.
+
+    Attributes
+    ----------
+    done, total : int, core seconds of what was planned, spent and in all
+    seconds_left : float, at most
+    current : str, what is tried, and what leads
+    """
+
+    done: int
+    total: int
+    seconds_left: float
+    current: str
+
+
+@dataclass(eq=False)
+class Budget:
+    """Core seconds that may be spent, as expected, and the clock.
+
+    Parameters
+    ----------
+    seconds : float, of the clock
+    workers : int
+    """
+
+    seconds: float
+    workers: int
+    spent: float = 0.0
+    begin: float = field(default_factory=time.monotonic)
+
+    @property
+    def total(self) -> float:
+        """Core seconds in all."""
+        return self.seconds * self.workers
+
+    @property
+    def over(self) -> bool:
+        """Whether the clock says that it is time to end."""
+        return time.monotonic() - self.begin > self.seconds
+
+    def left(self) -> float:
+        """Seconds left on the clock."""
+        return max(0.0, self.seconds - (time.monotonic() - self.begin))
+
+
+@dataclass(eq=False)
+class Course:
+    """The search for the best candidate.
+
+    Parameters
+    ----------
+    bench : Bench
+    budget : Budget
+    n_bits : int, of the code
+    max_encode_us : float, optional, what encoding a vector may take
+    progress : callable, called with Now before each step
+    """
+
+    bench: Bench
+    budget: Budget
+    n_bits: int
+    max_encode_us: float | None
+    progress: Callable[[Now], None]
+    left_out: dict[str, str] = field(default_factory=dict)  # candidates and why they were not tried to the end
+    complete: bool = True  # whether the clock let all of it happen
+
+    def run(self, candidates: list[Candidate]) -> None:
+        """Try candidates; the trials are the bench's."""
+        rounds = sorted({max(1, self.n_bits // 4), max(1, self.n_bits // 2), self.n_bits})
+        alive = {candidate.name: candidate for candidate in self._affordable(candidates)}
+        have = dict.fromkeys(alive, 0)
+        for number, n_bits in enumerate(rounds):
+            limit = SHARES[number + len(SHARES) - len(rounds)] * self.budget.total
+            last: dict[str, Trial] = {}
+            for candidate in self._in_order(alive, number):
+                trial = self._step(candidate, have[candidate.name], n_bits, limit)
+                if trial is not None:
+                    last[candidate.name] = trial
+                    have[candidate.name] = n_bits
+            if n_bits < self.n_bits:
+                alive = self._survivors(alive, last)
+
+    def _affordable(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Leave out what could never be trained to the end; the cheapest always can."""
+        cheapest = min(candidates, key=lambda candidate: candidate.seconds(self.n_bits))
+        kept = []
+        for candidate in candidates:
+            needed = candidate.seconds(self.n_bits)
+            if candidate is cheapest or needed <= SHARES[-1] * self.budget.total:
+                kept.append(candidate)
+            else:
+                minutes = needed / self.budget.workers / 60 / SHARES[-1]
+                self.left_out[candidate.name] = f"it would take about {minutes:.0f} minutes"
+        return kept
+
+    def _in_order(self, alive: dict[str, Candidate], number: int) -> list[Candidate]:
+        """Return the cheapest first, and once there are scores the best first: the leader must not lack the time."""
+        if number == 0:
+            return sorted(alive.values(), key=lambda candidate: candidate.seconds(self.n_bits))
+        return sorted(alive.values(), key=lambda candidate: -self._best_score(candidate.name))
+
+    def _best_score(self, name: str) -> float:
+        return max((trial.score for trial in self.bench.trials if trial.name == name), default=-1.0)
+
+    def _step(self, candidate: Candidate, have: int, n_bits: int, limit: float) -> Trial | None:
+        needed = candidate.more(have, n_bits)
+        if self.bench.trials and (self.budget.over or self.budget.spent + needed > limit):
+            if self.budget.over:
+                self.complete = False
+            self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
+            return None
+        self.say(f"{candidate.name}, {n_bits} bits")
+        trial = self.bench.try_candidate(candidate, n_bits)
+        self.budget.spent += needed
+        if trial is None:
+            self.left_out[candidate.name] = f"it has no {n_bits} bits on these data"
+        elif self.max_encode_us is not None and trial.encode_us * self.n_bits / n_bits > self.max_encode_us:
+            self.left_out[candidate.name] = f"encoding takes about {trial.encode_us * self.n_bits / n_bits:.0f} us"
+            return None
+        return trial
+
+    def _survivors(self, alive: dict[str, Candidate], last: dict[str, Trial]) -> dict[str, Candidate]:
+        """Keep what is cheap, and the better half of the rest; who was passed over has no more to say."""
+        cheap = {name for name in last if alive[name].seconds(self.n_bits) <= CHEAP * self.budget.total}
+        others = sorted((name for name in last if name not in cheap), key=lambda name: -last[name].score)
+        kept = others[: (len(others) + 1) // 2]
+        for name in others[len(kept) :]:
+            self.left_out[name] = f"others were better with {last[name].n_bits} bits"
+        return {name: alive[name] for name in [*kept, *sorted(cheap)]}
+
+    def say(self, current: str) -> None:
+        """Tell what is tried now, and what leads."""
+        leader = max(self.bench.trials, key=lambda trial: trial.score, default=None)
+        leads = "" if leader is None else f"; leads: {leader.name}, {leader.n_bits} bits, {leader.score:.3f}"
+        done, total = min(self.budget.spent, self.budget.total), self.budget.total
+        self.progress(Now(round(done), max(1, round(total)), self.budget.left(), current + leads))
+
+    def allowed(self, trial: Trial) -> bool:
+        """Whether a model may be chosen."""
+        return self.max_encode_us is None or trial.encode_us <= self.max_encode_us

@@ -1,0 +1,192 @@
+"""Trained candidates, their codes of the points that choose, and what these are worth."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilhash import codes, models
+from ilhash.ensemble import ILH, Mix
+from ilhash.methods import UndefinedError
+from ilhash.parallel import single_threaded_blas
+from ilhash.tuning._candidates import Candidate
+from ilhash.tuning._parts import Parts, Retrieval
+from ilhash.vectors import take_rows
+
+Bits = NDArray[np.bool_]
+Values = NDArray[np.float64]
+
+ENCODED = 2_000  # vectors that encoding is timed on
+BITS_AT_ONCE = 16  # that are trained between two looks at the clock
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A trained model and what it is worth.
+
+    Attributes
+    ----------
+    name : str, what it is
+    model : trained model
+    score : float, on the points that choose
+    encode_us : float, microseconds to encode a vector on one thread
+    seconds : float, that training took
+    values : mapping of str to float64 array, of each query that chooses, by what is searched
+    bits : mapping of str to bool array, of the points that choose
+    recipe : tuple of (str, int), candidates and how many bits of each; empty where bits were chosen one by one
+    """
+
+    name: str
+    model: Any
+    score: float
+    encode_us: float
+    seconds: float
+    values: Mapping[str, Values]
+    bits: Mapping[str, Bits] = field(repr=False)
+    recipe: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of a code."""
+        return len(self.model.functions_)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of a code."""
+        return codes.bytes_per_code(self.n_bits)
+
+
+@dataclass(eq=False)
+class Bench:
+    """Trains candidates and judges them; a folder keeps what was trained.
+
+    Parameters
+    ----------
+    X : array or VectorSource, all vectors
+    parts : Parts, what is trained on, and who chooses
+    n_threads : int, that judge
+    folder : Path, optional
+    """
+
+    X: Any
+    parts: Parts
+    n_threads: int
+    folder: Path | None = None
+    trials: list[Trial] = field(default_factory=list)
+    models: dict[str, Any] = field(default_factory=dict)  # the longest of each candidate that grows
+    taken: dict[str, float] = field(default_factory=dict)  # seconds of training it
+    _vectors: dict[str, Any] = field(default_factory=dict)
+
+    def try_candidate(self, candidate: Candidate, n_bits: int) -> Trial | None:
+        """Train a candidate to so many bits; None where it is not defined on these data."""
+        begin = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what a candidate is worth is measured
+                model = self._grown(candidate, n_bits) if candidate.grows else self._fitted(candidate, n_bits)
+        except UndefinedError:
+            return None
+        took = time.perf_counter() - begin
+        if candidate.grows:
+            took = self.taken[candidate.name] = self.taken.get(candidate.name, 0.0) + took
+        bits = {where: self._bits(model, where, retrieval) for where, retrieval in self.parts.choosing.items()}
+        encode_us = encode_microseconds(model, self.X)
+        return self.keep(candidate.name, model, bits, encode_us, took, ((candidate.name, n_bits),))
+
+    def keep(
+        self,
+        name: str,
+        model: Any,
+        bits: Mapping[str, Bits],
+        encode_us: float,
+        seconds: float,
+        recipe: tuple[tuple[str, int], ...] = (),
+    ) -> Trial:
+        """Return the trial of bits, and keep it."""
+        values = {where: self.values(where, own) for where, own in bits.items()}
+        trial = Trial(name, model, self.score(values), encode_us, seconds, values, bits, recipe)
+        self.trials.append(trial)
+        return trial
+
+    def values(self, where: str, bits: Bits) -> Values:
+        """Return the value of each query that chooses."""
+        return self.parts.choosing[where].of_codes(codes.pack(bits), bits.shape[1], self.n_threads)
+
+    def score(self, values: Mapping[str, Values]) -> float:
+        """Return what the values come to."""
+        return float(sum(weight * values[where].mean() for where, weight in self.parts.weights.items()))
+
+    def report(self, model: Any) -> dict[str, Values]:
+        """Return the values of the queries that chose nothing, by what is searched."""
+        found = {}
+        for where, retrieval in self.parts.reporting.items():
+            packed = model.transform(take_rows(self.X, retrieval.rows))
+            found[where] = retrieval.of_codes(packed, len(model.functions_), self.n_threads)
+        return found
+
+    def _bits(self, model: Any, where: str, retrieval: Retrieval) -> Bits:
+        if where not in self._vectors:
+            self._vectors[where] = take_rows(self.X, retrieval.rows)
+        return np.asarray(model.decision_function(self._vectors[where]) > 0)
+
+    def _grown(self, candidate: Candidate, n_bits: int) -> Any:
+        given, X = self.parts.given, self.parts.X
+        checkpoint = None if self.folder is None else self.folder / _slug(candidate.name)
+        model = self.models.get(candidate.name)
+        if model is None:
+            model = candidate.make(min(n_bits, BITS_AT_ONCE)).fit(X, **given, checkpoint=checkpoint, check=False)
+        while len(model.functions_) < n_bits:
+            more = min(BITS_AT_ONCE, n_bits - len(model.functions_))
+            model.add_bits(more, X, **given, checkpoint=checkpoint)
+        self.models[candidate.name] = model
+        return model[:n_bits]
+
+    def _fitted(self, candidate: Candidate, n_bits: int) -> Any:
+        path = None if self.folder is None else self.folder / f"{_slug(candidate.name)}-{n_bits}"
+        if path is not None and path.exists():
+            return models.load(path)
+        model = candidate.make(n_bits)
+        with single_threaded_blas():
+            model.fit(self.parts.X, self.parts.given.get("y"))
+        if path is not None:
+            model.save(path)
+        return model
+
+
+def mixed(models_: list[Any]) -> Any:
+    """Return a mix of trained models; mixes among them are taken apart."""
+    families = [family for model in models_ for family in (model.families_ if isinstance(model, Mix) else [model])]
+    return Mix.of(families)
+
+
+def encode_microseconds(model: Any, X: Any) -> float:
+    """Return what it takes to encode a vector on one thread, in microseconds."""
+    vectors = np.ascontiguousarray(take_rows(X, np.arange(min(ENCODED, len(X)))))
+    best = np.inf
+    for _ in range(2):
+        begin = time.perf_counter()
+        for _block in model.encode_blocks(vectors, n_threads=1):
+            pass
+        best = min(best, time.perf_counter() - begin)
+    return float(best / len(vectors) * 1e6)
+
+
+def part_of(trial_model: Any, n_bits: int) -> Any:
+    """Return the first bits of a model whose first bits are a shorter model."""
+    return trial_model if len(trial_model.functions_) == n_bits else trial_model[:n_bits]
+
+
+def is_nested(model: Any) -> bool:
+    """Whether the first bits of a model are a shorter model."""
+    return isinstance(model, ILH) or (not isinstance(model, Mix) and bool(model.nested))
+
+
+def _slug(name: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
