@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "trees.hpp"
+#include "vector.hpp"
 
 namespace ilhash {
 
@@ -22,6 +23,9 @@ struct BinnedFeatures {
   const uint32_t* edge_begin;
   const double* edges;
 };
+
+// Puts the values of rows into the bins of their features, bin[j * n_rows + i]. Values that are not numbers come first.
+void place_in_bins(Rows<const float> x, const uint32_t* edge_begin, const double* edges, uint8_t* bin);
 
 struct BoostingOptions {
   uint32_t n_trees = 100, depth = 4;

@@ -333,6 +333,18 @@ void check_trees(const TreeTable& table, size_t n_features, size_t max_depth) {
     require(static_cast<size_t>(heights[static_cast<size_t>(root)]) <= max_depth, "a tree is deeper than it may be");
 }
 
+void check_bin_edges(Span<uint32_t> edge_begin, Span<double> edges, size_t n_features) {
+  require(
+      require_csr(edge_begin, edges.size, "edge_begin must lead through all edges, feature by feature") == n_features,
+      "edge_begin must have one entry more than there are features");
+  for (size_t j = 0; j < n_features; ++j) {
+    require(edge_begin[j + 1] - edge_begin[j] <= 255, "a feature must have at most 255 edges");
+    for (size_t e = edge_begin[j]; e < edge_begin[j + 1]; ++e)
+      require(std::isfinite(edges[e]) && (e == edge_begin[j] || edges[e - 1] < edges[e]),
+              "the edges of a feature must be finite and ascend");
+  }
+}
+
 BinnedFeatures check_boosting(Grid<uint8_t> bins, Span<uint32_t> edge_begin, Span<double> edges, Span<int8_t> z,
                               const BoostingOptions& options) {
   const size_t n_features = bins.n_rows, n_rows = bins.n_columns;
@@ -344,17 +356,11 @@ BinnedFeatures check_boosting(Grid<uint8_t> bins, Span<uint32_t> edge_begin, Spa
   require(options.rate > 0 && options.rate <= 1e100, "the rate must lie between 0 and 1e100");
   require(options.penalty >= 1e-100 && options.penalty <= 1e100, "the penalty must lie between 1e-100 and 1e100");
   require(options.n_trees < (uint32_t{1} << 31), "there must be fewer than 2^31 trees");
-  require(
-      require_csr(edge_begin, edges.size, "edge_begin must lead through all edges, feature by feature") == n_features,
-      "edge_begin must have one entry more than there are features");
+  check_bin_edges(edge_begin, edges, n_features);
   for (size_t j = 0; j < n_features; ++j) {
-    const size_t n_edges = edge_begin[j + 1] - edge_begin[j];
-    require(n_edges <= 255, "a feature must have at most 255 edges");
-    for (size_t e = edge_begin[j]; e < edge_begin[j + 1]; ++e)
-      require(std::isfinite(edges[e]) && (e == edge_begin[j] || edges[e - 1] < edges[e]),
-              "the edges of a feature must be finite and ascend");
     const uint8_t* const own = bins.data + j * n_rows;
-    require(*std::max_element(own, own + n_rows) <= n_edges, "a bin must be at most the number of its feature's edges");
+    require(*std::max_element(own, own + n_rows) <= edge_begin[j + 1] - edge_begin[j],
+            "a bin must be at most the number of its feature's edges");
   }
   return {bins.data, static_cast<uint32_t>(n_rows), static_cast<uint32_t>(n_features), edge_begin.data, edges.data};
 }

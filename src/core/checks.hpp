@@ -166,6 +166,9 @@ CutPool check_cut_pool(const CutCounts& counts, Grid<uint64_t> pool, Grid<uint64
 // way from a root to a leaf longer than max_depth steps, no threshold or value that is not a number, values finite.
 void check_trees(const TreeTable& table, size_t n_features, size_t max_depth);
 
+// That each of the features has at most 255 edges, finite ones that ascend.
+void check_bin_edges(Span<uint32_t> edge_begin, Span<double> edges, size_t n_features);
+
 BinnedFeatures check_boosting(Grid<uint8_t> bins, Span<uint32_t> edge_begin, Span<double> edges, Span<int8_t> z,
                               const BoostingOptions& options);
 

@@ -211,6 +211,9 @@ def tree_margins(
     x: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None: ...
+def place_in_bins(
+    x: NDArray[np.float32], edge_begin: NDArray[np.uint32], edges: NDArray[np.float64], out: NDArray[np.uint8]
+) -> None: ...
 def boosted_trees(
     bins: NDArray[np.uint8],
     edge_begin: NDArray[np.uint32],

@@ -229,7 +229,9 @@ def test_a_file_of_a_kind_that_is_not_known_here(stump):
 
 
 def test_the_names_that_may_be_given_are_listed(stump, blobs):
-    with pytest.raises(ValueError, match="must be 'kernel', 'linear', 'stump' or a scikit-learn classifier, got 'log'"):
+    with pytest.raises(
+        ValueError, match="must be 'kernel', 'linear', 'stump', 'trees' or a scikit-learn classifier, got 'log'"
+    ):
         ILH(hash_function="log").fit(*blobs)
 
 

@@ -43,6 +43,14 @@ void margins_of_trees(Vector<int32_t> feature, Vector<double> threshold, Vector<
   tree_margins(table, rows, out.data());
 }
 
+void bins_of_rows(Matrix<float> x, Vector<uint32_t> edge_begin, Vector<double> edges, WritableTable<uint8_t> out) {
+  const Rows<const float> rows = as_rows<const float>(x);
+  require(out.shape(0) == rows.n_columns && out.shape(1) == rows.n_rows, "out must be one row per feature");
+  const GilReleased released;
+  check_bin_edges(span(edge_begin), span(edges), rows.n_columns);
+  place_in_bins(rows, edge_begin.data(), edges.data(), out.data());
+}
+
 nb::tuple boosted_trees(Table<uint8_t> bins, Vector<uint32_t> edge_begin, Vector<double> edges, Vector<int8_t> z,
                         uint32_t n_trees, uint32_t depth, uint32_t n_tried, double rate, double penalty,
                         uint64_t seed) {
@@ -68,6 +76,8 @@ void bind_trees(nb::module_& m) {
         "Raise ValueError unless a table of trees is sound: see check_trees in checks.hpp.");
   m.def("tree_margins", &margins_of_trees, "feature"_a, "threshold"_a, "left"_a, "right"_a, "value"_a, "roots"_a,
         "bias"_a, "x"_a.noconvert(), "out"_a.noconvert());
+  m.def("place_in_bins", &bins_of_rows, "x"_a.noconvert(), "edge_begin"_a, "edges"_a, "out"_a.noconvert(),
+        "Write the number of a feature's edges below each value, (features, rows).");
   m.def("boosted_trees", &boosted_trees, "bins"_a, "edge_begin"_a, "edges"_a, "z"_a, "n_trees"_a, "depth"_a,
         "n_tried"_a, "rate"_a, "penalty"_a, "seed"_a,
         "(feature, threshold, left, right, value, roots, bias, margins of the rows).");

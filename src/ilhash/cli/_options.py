@@ -60,7 +60,7 @@ def parameter(text: str, default: str, *names: str) -> Any:
 
 Diversity = Annotated[str | None, parameter("Letters of i (start), t (training sets), f (features).", "t")]
 NTrain = Annotated[str | None, parameter("Points per bit, the paper's N, or auto.", "auto")]
-HashFunction = Annotated[str | None, parameter("linear or kernel.", "linear")]
+HashFunction = Annotated[str | None, parameter("linear, kernel or trees.", "linear")]
 C = Annotated[str | None, parameter("Weight of the SVM's loss, or auto.", "auto", "--C")]
 Unlabeled = Annotated[str | None, parameter("The label that means unknown, or none.", "-1")]
 RandomState = Annotated[int | None, parameter("random_state: the same seed gives the same bytes.", "0", "--seed")]

@@ -38,6 +38,7 @@ _UNBOUND = 1  # the format in which bits know only their own number
 _BIT = SealedArrays(text="report")
 _BLOB = "blob."  # beginning of the names of arrays that hold the file of a classifier
 _IRRELEVANT = ("n_bits", "n_jobs", "random_state")  # the seed that random_state came to is compared instead
+_OF_TREES = ("n_trees", "tree_depth", "learning_rate")
 
 Path_ = str | os.PathLike[str]
 
@@ -53,12 +54,20 @@ def seed_of_run(random_state: Any, checkpoint: Path_ | None) -> int:
 def parameters_of_bits(parameters: dict[str, Any], start: str, scaling: str) -> dict[str, Any]:
     """Return the parameters that finished bits depend on: of start and scaling, what they came to.
 
-    A random start is not named: bits of earlier versions, which had no other, are theirs too.
+    A random start is not named: bits of earlier versions, which had no other, are theirs too. Nor are parameters of
+    trees where there are none.
     """
-    others = {name: value for name, value in parameters.items() if name != "start"} | {"scaling": scaling}
+    functions = parameters["hash_function"]
+    has_trees = any(isinstance(one, str) and one == "trees" for one in _listed(functions))
+    left_out = {"start"} if has_trees else {"start", *_OF_TREES}
+    others = {name: value for name, value in parameters.items() if name not in left_out} | {"scaling": scaling}
     if start == "random":
         return others
     return {**others, "start": start if isinstance(parameters["start"], str) else _digest(parameters["start"])}
+
+
+def _listed(functions: Any) -> list[Any]:
+    return list(functions) if isinstance(functions, list | tuple) else [functions]
 
 
 def _digest(start: Any) -> str:

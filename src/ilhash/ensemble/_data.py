@@ -12,7 +12,7 @@ from ilhash.diversity import ClassOrder, NeighborhoodOrder, RowOrder, UniformOrd
 from ilhash.vectors import fingerprint
 
 MEMBERS = 20  # of a class in a training set, on average, below which whole classes are drawn
-SAMPLE = 1000  # rows that the origin, and common kernel centres and their width, are taken from
+SAMPLE = 1000  # rows that the origin and the scaling are taken from
 
 
 def sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDArray[np.int64]:

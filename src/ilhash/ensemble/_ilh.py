@@ -27,7 +27,7 @@ from ilhash.affinity import (
 from ilhash.diversity import ClassOrder, Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
-from ilhash.ensemble._data import SAMPLE, data_fingerprint, draws_classes, other_order, row_order, sample_rows
+from ilhash.ensemble._data import data_fingerprint, draws_classes, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
 from ilhash.ensemble._ilh_parameters import (
     check_letters,
@@ -79,7 +79,7 @@ class ILH(Hasher):
         10,000.
     objective : {"laplacian", "ksh", "bre"} or callable, default "laplacian"
         The single-bit objective; a callable gets a Hamming distance (0 or 1) and affinities y (see ilhash.objective).
-    hash_function : {"linear", "kernel"}, scikit-learn classifier, or a list of these, default "linear"
+    hash_function : {"linear", "kernel", "trees"}, scikit-learn classifier, or a list of these, default "linear"
         What is fitted to the bits of the training points; a list is cycled over the bits.
     C : float or "auto", default "auto"
         Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
@@ -102,6 +102,9 @@ class ILH(Hasher):
         Whether each feature is standardised on its own, or all by one factor, from each bit's own rows. "auto" is
         "whole" where many features are rare and all are in one unit (pixels, words), "columns" elsewhere; ``scaling_``
         says which.
+    n_trees, tree_depth : int, default 200 and 6
+        Gradient boosted trees of a bit where functions are trees, and their depth: what a bit can remember.
+    learning_rate : float, default 0.2, share of each tree that is added
     block_order : {"random", "fixed"}, default "random", order in which the z-step visits its blocks
     max_sweeps : int, default 1000, limit on the sweeps of the z-step
     mac : bool or sequence of float, default False
@@ -161,6 +164,9 @@ class ILH(Hasher):
     n_centers: int = count(500)
     kernel_width: float | None = positive(None)
     scaling: str = one_of("auto", "columns", "whole")
+    n_trees: int = count(200)
+    tree_depth: int = count(6)
+    learning_rate: float = positive(0.2)
     block_order: str = one_of("random", "fixed")
     max_sweeps: int = count(MAX_SWEEPS)
     mac: bool | tuple[float, ...] = checked(False, mac_penalties)
@@ -379,17 +385,19 @@ class ILH(Hasher):
         return [self._learner(kind, X, supervision) for kind in wanted]
 
     def _learner(self, kind: Any, X: NDArray[Any], supervision: Supervision) -> Learner:
-        def common_sample() -> GatheredRows | None:
-            if self.centers != "common":
-                return None
-            return gather(X, sample_rows(supervision, self.seed_, max(SAMPLE, self.n_centers)), self.origin_)
+        def sample(size: int) -> GatheredRows:
+            return gather(X, sample_rows(supervision, self.seed_, size), self.origin_)
 
         settings = LearnerSettings(
             C=self.C,
             scaling=self.scaling_,
             n_centers=self.n_centers,
             kernel_width=self.kernel_width,
-            common_sample=common_sample,
+            centers=self.centers,
+            n_trees=self.n_trees,
+            tree_depth=self.tree_depth,
+            learning_rate=self.learning_rate,
+            sample=sample,
         )
         return make_learner(kind, settings)
 

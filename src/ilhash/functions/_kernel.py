@@ -31,6 +31,7 @@ from ._learner import Fitted, Learner, LearnerSettings, standardization
 from ._svm import fit_squared_hinge
 
 KernelExpansions = tuple[Floats | list[Floats], Floats | list[Floats], float]  # coefficients, centres, width
+WIDTH_SAMPLE = 1000  # rows that the width of common kernels is taken from
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +184,8 @@ class KernelLearner(Learner):
     def from_settings(cls, settings: LearnerSettings) -> KernelLearner:
         """Return the learner that a model's parameters mean."""
         own = settings.n_centers, settings.scaling, settings.kernel_width
-        return cls(settings.cost(cls.C), *own, settings.common_sample())
+        sample = None if settings.centers == "private" else settings.sample(max(WIDTH_SAMPLE, settings.n_centers))
+        return cls(settings.cost(cls.C), *own, sample)
 
     def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         basis = self._basis(rows, features, seed)

@@ -74,20 +74,30 @@ class LearnerSettings:
     scaling : {"columns", "whole"}, how features are standardised
     n_centers : int, centres of a kernel function
     kernel_width : float, optional, of a kernel function; by default from the data
-    common_sample : callable, gives the rows that common centres are drawn from, or None where centres are private
+    centers : {"common", "private"}, whether all kernel functions of a model have the same centres
+    n_trees, tree_depth, learning_rate : int, int and float, of boosted trees
+    sample : callable, gives so many seeded rows with all features, the same for all bits, or None where there are none
     """
 
     C: float | str = "auto"
     scaling: str = "columns"
     n_centers: int = 500
     kernel_width: float | None = None
-    common_sample: Callable[[], GatheredRows | None] = lambda: None
+    centers: str = "common"
+    n_trees: int = 200
+    tree_depth: int = 6
+    learning_rate: float = 0.2
+    sample: Callable[[int], GatheredRows | None] = lambda size: None
 
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, ("columns", "whole"))
         check_count("n_centers", self.n_centers)
         if self.kernel_width is not None:
             check_positive("kernel_width", self.kernel_width)
+        check_choice("centers", self.centers, ("common", "private"))
+        check_count("n_trees", self.n_trees)
+        check_count("tree_depth", self.tree_depth)
+        check_positive("learning_rate", self.learning_rate)
 
     def cost(self, automatic: float) -> float:
         """Return C, or what it is automatically."""

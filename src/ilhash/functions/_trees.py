@@ -22,14 +22,12 @@ from ._base import (
     own_columns,
     stacked_fields,
 )
-from ._kinds import register
 
 _NODES = {"feature": np.int32, "threshold": np.float64, "left": np.int32, "right": np.int32, "value": np.float64}
 _TABLE = (*_NODES, "roots")
 MOST_LEVELS = 10_000  # of a tree: a row takes as many steps
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class TreeFunction(HashFunction):
     """h(x) = bias + sum over trees of value[leaf(x)]; nodes of all trees stand in one table.

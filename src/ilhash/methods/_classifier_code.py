@@ -55,7 +55,8 @@ class ClassifierCode(TwoStepMethod):
     code : {"ecoc", "one-hot", "scores"}, default "ecoc"
         The codeword of the class with the highest score, one bit per class, or signs of Gaussian projections of the
         centred scores.
-    hash_function : {"linear", "kernel"}, default "linear", what the scores are functions of
+    hash_function : {"linear", "kernel", "trees"}, default "linear"
+        What the scores are functions of; trees do not go with ``code="scores"``, since projections of them are large.
     n_train : int or "auto", default "auto", training points N; "auto" is up to 50,000
     random_state : int, RandomState, Generator or None, default 0
         What codewords or projections are drawn from, bit i from (random_state, i).
@@ -80,7 +81,7 @@ class ClassifierCode(TwoStepMethod):
     auto_train: ClassVar[int] = 50_000
 
     code: str = one_of("ecoc", "one-hot", "scores")
-    hash_function: str = one_of("linear", "kernel")
+    hash_function: str = one_of("linear", "kernel", "trees")
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
@@ -91,6 +92,8 @@ class ClassifierCode(TwoStepMethod):
         return np.where(training.labels > 0, 1, -1).astype(np.int8)
 
     def _learn(self, data: TrainingData) -> list[HashFunction]:
+        if self.code == "scores" and self.hash_function == "trees":
+            raise UndefinedError("hash_function must be 'linear' or 'kernel' for code='scores', got 'trees'")
         scores = super()._learn(data)
         n_classes = len(scores)
         if self.code == "scores":

@@ -16,8 +16,6 @@ from ilhash.methods._base import SupervisedMethod, TrainingData, TrainingSet
 from ilhash.parallel import run
 from ilhash.vectors import GatheredRows
 
-COMMON_SAMPLE = 1000  # rows that the width of a kernel is taken from
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TwoStepMethod(SupervisedMethod):
@@ -25,7 +23,7 @@ class TwoStepMethod(SupervisedMethod):
 
     Parameters
     ----------
-    hash_function : {"linear", "kernel"} or scikit-learn classifier, default "linear"
+    hash_function : {"linear", "kernel", "trees"} or scikit-learn classifier, default "linear"
         What is fitted to the bits of the training points.
     C : float or "auto", default "auto"
         Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
@@ -33,6 +31,8 @@ class TwoStepMethod(SupervisedMethod):
     kernel_width : float, optional, s, on features scaled as ``scaling`` says; default half the mean squared distance
     scaling : {"columns", "whole"}, default "columns"
         Whether each feature is standardised on its own, or all by one factor (pixels).
+    n_trees, tree_depth : int, default 200 and 6, trees of a bit, and their depth, where functions are trees
+    learning_rate : float, default 0.2, share of each tree that is added
     n_jobs : int, optional, workers that fit the classifiers, as in joblib
     """
 
@@ -41,6 +41,9 @@ class TwoStepMethod(SupervisedMethod):
     n_centers: int = count(500)
     kernel_width: float | None = positive(None)
     scaling: str = one_of("columns", "whole")
+    n_trees: int = count(200)
+    tree_depth: int = count(6)
+    learning_rate: float = positive(0.2)
     n_jobs: int | None = jobs()
 
     @abstractmethod
@@ -53,17 +56,19 @@ class TwoStepMethod(SupervisedMethod):
         return functions_for_bits(training.rows, self._bits(training, data.seed), learner, data.seed, self.n_jobs)
 
     def _learner(self, training: TrainingSet, seed: int) -> Learner:
-        def common_sample() -> GatheredRows:
+        def sample(size: int) -> GatheredRows:
             n = len(training.rows.values)
-            size = min(max(COMMON_SAMPLE, self.n_centers), n)
-            return training.rows.take(UniformOrder(n).take(seed_for(seed, "centers"), 0, size))
+            return training.rows.take(UniformOrder(n).take(seed_for(seed, "centers"), 0, min(size, n)))
 
         settings = LearnerSettings(
             C=self.C,
             scaling=self.scaling,
             n_centers=self.n_centers,
             kernel_width=self.kernel_width,
-            common_sample=common_sample,
+            n_trees=self.n_trees,
+            tree_depth=self.tree_depth,
+            learning_rate=self.learning_rate,
+            sample=sample,
         )
         return make_learner(self.hash_function, settings)
 
