@@ -37,6 +37,20 @@ def read_supervised(source: str) -> tuple[Any, dict[str, Any]]:
     return dataset.X, {"pairs": with_random_dissimilar(dataset.pairs, len(dataset.X))}
 
 
+def read_supervision(labels: str | None, pairs: str | None, affinity: Path | None) -> dict[str, Any]:
+    """Read what was given; more than one kind is left for the model to refuse."""
+    from ilhash.vectors.io import read_matrix
+
+    read: dict[str, Any] = {}
+    if labels is not None:
+        read["y"] = read_labels(labels)
+    if pairs is not None:
+        read["pairs"] = read_matrix(pairs)
+    if affinity is not None:
+        read["affinity"] = read_sparse(affinity)
+    return read
+
+
 def _named_dataset(source: str) -> "ilhash.datasets.Dataset | None":
     name, _, target = source.partition("::")
     if name not in {entry.name for entry in ilhash.datasets.available()} or Path(name).exists():

@@ -27,6 +27,8 @@ ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the m
 Labels = Annotated[
     str | None, Option(help="Labels, one per vector, or an indicator matrix; file.csv::column names a column.")
 ]
+Pairs = Annotated[str | None, Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")]
+Affinity = Annotated[Path | None, Option(help="Sparse signed matrix, .npz of scipy.sparse.save_npz.")]
 CodeBits = Annotated[int | None, Option(help="Bits per code, where no .json beside the codes says it.")]
 NThreads = Annotated[int, Option("--n-threads", "-j", help="Threads; -1 for all cores.")]
 Numbers = Annotated[Path | None, Option("--json", help="File for all numbers, .json.")]

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -11,9 +11,8 @@ from ilhash.cli import _options as option
 from ilhash.cli._app import kept
 from ilhash.cli._files import (
     check_new_directory,
-    read_labels,
-    read_sparse,
     read_supervised,
+    read_supervision,
     refuse_labels_among_features,
 )
 from ilhash.cli._models import make_model
@@ -28,8 +27,8 @@ def fit(
         str, Option(help="ILH, one of those that `ilhash methods` lists, or a mix such as ilh:64+itq:64.")
     ] = "ILH",
     labels: option.Labels = None,
-    pairs: Annotated[str | None, Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")] = None,
-    affinity: Annotated[Path | None, Option(help="Sparse signed matrix, .npz of scipy.sparse.save_npz.")] = None,
+    pairs: option.Pairs = None,
+    affinity: option.Affinity = None,
     n_bits: Annotated[int | None, parameter("Number of bits, the paper's b.", "64", "--bits")] = None,
     diversity: option.Diversity = None,
     sampling: Annotated[str | None, parameter("disjoint, random or bootstrap training sets.", "disjoint")] = None,
@@ -70,7 +69,7 @@ def fit(
         held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes, n_report=n_report)
     check_new_directory("--output", output, force=force)
     refuse_labels_among_features(vectors, labels)
-    supervision = _supervision(labels, pairs, affinity)
+    supervision = read_supervision(labels, pairs, affinity)
     X, own = read_supervised(vectors)
     supervision = supervision or own
     if held_out is not None:
@@ -83,17 +82,3 @@ def fit(
         model.save(output)
     trained_on = f"{len(X):,} vectors of {X.shape[1]} dimensions"
     tell(f"trained {len(model.functions_)} bits on {trained_on} in {took}; model in {output}")
-
-
-def _supervision(labels: str | None, pairs: str | None, affinity: Path | None) -> dict[str, Any]:
-    """Read what was given; more than one kind is left for the model to refuse."""
-    from ilhash.vectors.io import read_matrix
-
-    read: dict[str, Any] = {}
-    if labels is not None:
-        read["y"] = read_labels(labels)
-    if pairs is not None:
-        read["pairs"] = read_matrix(pairs)
-    if affinity is not None:
-        read["affinity"] = read_sparse(affinity)
-    return read

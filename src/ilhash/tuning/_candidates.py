@@ -62,14 +62,14 @@ def candidates(
         found += [data.ilh("linear", large=True)]
         for functions in ("kernel", "trees"):
             found += [data.ilh(functions), data.ilh(functions, large=True)]
-    found.append(data.method("ITQ", 4e-10 * n_features))
+    found.append(data.method("ITQ", 6e-8 * n_features, 4e-10 * n_features))
     if kind in ("labels", "sets"):
-        found += [data.method("CCAITQ", 4e-10 * n_features), data.method("SDH", 8e-6)]
+        found += [data.method("CCAITQ", 6e-8 * n_features, 4e-10 * n_features), data.method("SDH", 5e-5, 1e-6)]
     if kind == "labels":
-        found += [data.method("ClassifierCode", 6e-6, hash_function="kernel", code="scores")]
-        found += [data.method("FastHash", 1.2e-7 * math.sqrt(n_features), n_train=SMALL)]
+        found += [data.method("ClassifierCode", 3e-4, 0.0, hash_function="kernel", code="scores")]
+        found += [data.method("FastHash", 0.0, 2e-6 * math.sqrt(n_features), n_train=SMALL)]
     if kind == "none":
-        found += [data.method("BA", 2e-6), data.method("OrthogonalProjection", 1e-9)]
+        found += [data.method("BA", 1e-5, 2e-6), data.method("OrthogonalProjection", 6e-8 * n_features, 1e-9)]
     return found
 
 
@@ -80,6 +80,11 @@ class _Data:
     scaling: str
     seed: dict[str, int]
     n_jobs: int | None
+
+    @property
+    def beginning(self) -> float:
+        """Seconds that any method takes before its first bit: a sample, directions, codes of held-out points."""
+        return 0.05 + 1e-5 * self.n_points
 
     def ilh(self, functions: str, *, large: bool = False, **parameters: Any) -> Candidate:
         """Return ILH with such functions; bits of many points also differ by their start, if their points cannot."""
@@ -94,10 +99,14 @@ class _Data:
         name += "".join(f", {value} start" for value in parameters.values())
         name += f", {n_train:,} points a bit" if large else ""
         per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", 500))
-        return Candidate(name, lambda n_bits: ILH(n_bits, **own), lambda n_bits: 0.5 + per_bit * n_bits, grows=True)
+        return Candidate(
+            name, lambda n_bits: ILH(n_bits, **own), lambda n_bits: self.beginning + per_bit * n_bits, grows=True
+        )
 
-    def method(self, name: str, per_point: float, n_train: int | None = None, **parameters: Any) -> Candidate:
-        """Return another method, which learns all its bits at once."""
+    def method(
+        self, name: str, per_point: float, per_bit: float, n_train: int | None = None, **parameters: Any
+    ) -> Candidate:
+        """Return another method, which learns all its bits at once, and takes so many seconds per point, and bit."""
         kind = methods.get(name)
         n_train = min(n_train or 50_000, self.n_points)
         own = {"n_train": n_train, **self.seed, **parameters}
@@ -107,7 +116,7 @@ class _Data:
         return Candidate(
             name + with_functions,
             lambda n_bits: kind(n_bits, **own),
-            lambda n_bits: 0.5 + per_point * n_train * n_bits,
+            lambda n_bits: self.beginning + n_train * (per_point + per_bit * n_bits),
             grows=False,
         )
 
@@ -116,5 +125,5 @@ class _Data:
 _SECONDS: dict[str, Callable[[int, int, int], float]] = {
     "linear": lambda n, d, _: 1.3e-8 * n * (d + 50),
     "kernel": lambda n, d, m: n * m * (6e-11 * d + 2.5e-8),
-    "trees": lambda n, d, _: 9e-6 * n * math.sqrt(d),
+    "trees": lambda n, d, _: 3e-6 * n * math.sqrt(d),
 }

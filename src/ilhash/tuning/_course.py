@@ -54,10 +54,9 @@ class Budget:
         """Core seconds in all."""
         return self.seconds * self.workers
 
-    @property
-    def over(self) -> bool:
-        """Whether the clock says that it is time to end."""
-        return time.monotonic() - self.begin > self.seconds
+    def over(self, share: float = 1.0) -> bool:
+        """Whether the clock says that such a share of the time has gone."""
+        return time.monotonic() - self.begin > share * self.seconds
 
     def left(self) -> float:
         """Seconds left on the clock."""
@@ -125,18 +124,23 @@ class Course:
 
     def _step(self, candidate: Candidate, have: int, n_bits: int, limit: float) -> Trial | None:
         needed = candidate.more(have, n_bits)
-        if self.bench.trials and (self.budget.over or self.budget.spent + needed > limit):
-            if self.budget.over:
-                self.complete = False
+        late = self.budget.over(SHARES[-1])
+        if self.bench.trials and (late or self.budget.spent + needed > limit):
+            self.complete = self.complete and not late
             self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
             return None
         self.say(f"{candidate.name}, {n_bits} bits")
-        trial = self.bench.try_candidate(candidate, n_bits)
+        trial = self.bench.try_candidate(candidate, n_bits, lambda: self.budget.over(SHARES[-1]))
         self.budget.spent += needed
+        if trial is not None and trial.n_bits < n_bits:
+            self.complete = False
+            self.left_out[candidate.name] = f"the time sufficed for {trial.n_bits} of {n_bits} bits"
         if trial is None:
             self.left_out[candidate.name] = f"it has no {n_bits} bits on these data"
-        elif self.max_encode_us is not None and trial.encode_us * self.n_bits / n_bits > self.max_encode_us:
-            self.left_out[candidate.name] = f"encoding takes about {trial.encode_us * self.n_bits / n_bits:.0f} us"
+            return None
+        expected = trial.encode_us * self.n_bits / trial.n_bits
+        if self.max_encode_us is not None and expected > self.max_encode_us:
+            self.left_out[candidate.name] = f"encoding would take about {expected:.0f} microseconds"
             return None
         return trial
 

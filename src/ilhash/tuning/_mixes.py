@@ -33,6 +33,7 @@ def try_mixes(course: Course, candidates: list[Candidate]) -> None:
     quarters = n_bits // 4
     if quarters < 1 or len(families) < 2:
         return
+    course.say("mixes of the best")
     for one, other in permutations(families, 2):
         shares = (n_bits - quarters, n_bits // 2) if one.place < other.place else (n_bits - quarters,)
         for share in shares:
@@ -78,7 +79,7 @@ def _families(course: Course, known: dict[str, Candidate]) -> list[_Family]:
 
 
 def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
-    if course.budget.over:
+    if course.budget.over():
         course.complete = False
         return
     try:
@@ -89,7 +90,6 @@ def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
         return
     own = [part for part in parts if part is not None]
     name = " + ".join(f"{n_bits} of {family.name}" for family, n_bits in shares)
-    course.say(name)
     bits = {where: np.hstack([part.bits[where] for part in own]) for where in own[0].bits}
     model = mixed([part.model for part in own])
     seconds = sum(part.seconds for part in own)
@@ -107,7 +107,7 @@ def try_best_bits(course: Course) -> Trial | None:
     if retrieval is None or retrieval.finds or len(bench.parts.choosing) > 1 or len(retrieval.rows) < 2 * QUERIES:
         return None
     pool = _pool(bench)
-    if sum(trial.n_bits for trial in pool) <= course.n_bits or course.budget.over:
+    if sum(trial.n_bits for trial in pool) <= course.n_bits or course.budget.over():
         return None
     course.say("the best bits of all families")
     half = len(retrieval.rows) // 2
@@ -132,14 +132,12 @@ def _pool(bench: Bench) -> list[Trial]:
     return sorted(longest.values(), key=lambda trial: -trial.score)[: FAMILIES + 1]
 
 
-def _greedy(
-    bits: NDArray[np.bool_], retrieval: Retrieval, half: int, n_bits: int, n_threads: int
-) -> list[int]:
+def _greedy(bits: NDArray[np.bool_], retrieval: Retrieval, half: int, n_bits: int, n_threads: int) -> list[int]:
     """Return the bits that make precision highest, each with those before it."""
     queries = np.arange(min(QUERIES, half))
     relevant = np.zeros((len(queries), half), bool)
     for query in queries:
-        rows = np.asarray(retrieval.relevance.rows(query), np.int64)
+        rows = np.asarray(retrieval.relevance.rows(int(query)), np.int64)
         relevant[query, rows[rows < half]] = True
     k = max(1, min(retrieval.k // 2, half - 1))
     # A query is among its own base: its place, always the first and relevant, is given to all alike.
@@ -158,4 +156,3 @@ def _greedy(
 
 def _other_half(bench: Bench, bits: NDArray[np.bool_], half: int) -> NDArray[np.float64]:
     return bench.values("new", bits)[half:]
-

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from ilhash import _core
 from ilhash.affinity import Labels, LabelSets, SparseAffinity
 from ilhash.diversity import seed_for
-from ilhash.evaluation import Histograms, Relevance, RowLists, by_label, by_shared_labels, distance_histograms
+from ilhash.evaluation import (
+    Histograms,
+    Relevance,
+    RowLists,
+    by_label,
+    by_neighbors,
+    by_shared_labels,
+    distance_histograms,
+)
 from ilhash.vectors import SelectedRows, nearest_other_rows, on_disk, take_rows
 
 Rows = NDArray[np.int64]
@@ -190,11 +198,9 @@ class _Relevance:
 
     def apart(self, queries: Rows, base: Rows) -> Retrieval:
         if self.supervision is None:
-            from ilhash.evaluation import by_neighbors
-
-            vectors = (np.asarray(take_rows(self.X, rows), np.float32) for rows in (base, queries))
+            searched, asked = (np.asarray(take_rows(self.X, rows), np.float32) for rows in (base, queries))
             wanted = min(len(base), max(self.k, round(NEAREST * len(base))))
-            return Retrieval.apart(queries, base, by_neighbors(*vectors, wanted), self.k)
+            return Retrieval.apart(queries, base, by_neighbors(searched, asked, wanted), self.k)
         return Retrieval.apart(queries, base, self._by_label(base, queries), self.k)
 
     def _by_label(self, base: Rows, queries: Rows) -> Relevance:
@@ -210,10 +216,9 @@ def _check_classes(supervision: Labels | LabelSets | None) -> None:
         return
     sizes = np.bincount(supervision.codes[supervision.codes >= 0], minlength=len(supervision.names))
     alone = np.flatnonzero(sizes == 1)
-    if len(alone) == len(sizes) or len(sizes) < 2:
+    if len(alone) == len(sizes):
         raise ValueError(
-            f"y must have at least two classes, and some of at least two points, got {len(sizes)} classes of "
-            f"{int(sizes.max(initial=0))} at most"
+            f"y must have classes of at least two points to be found by one another, got {len(sizes)} of one each"
         )
     if len(alone):
         names = ", ".join(repr(name) for name in supervision.names[alone[:3]].tolist())
@@ -251,7 +256,10 @@ def _of_pairs(X: Any, supervision: SparseAffinity, k: int, seed: int) -> Parts:
     matrix = supervision.matrix
     if size >= FEWEST and min(_n_similar(matrix, rows) for rows in (chooses, reports)) >= PAIRS:
         near = _scaled(k, size, n)
-        new = [Retrieval.among(rows, _partners(matrix, rows), near, counted=False, finds=True) for rows in (chooses, reports)]
+        new = [
+            Retrieval.among(rows, _partners(matrix, rows), near, counted=False, finds=True)
+            for rows in (chooses, reports)
+        ]
         train = np.setdiff1d(np.arange(n), np.concatenate([chooses, reports]))
         words = f"{size:,} points that choose and {size:,} that report, with the pairs among them"
         given = {"affinity": scipy.sparse.csr_array(matrix[train][:, train])}
@@ -262,7 +270,9 @@ def _of_pairs(X: Any, supervision: SparseAffinity, k: int, seed: int) -> Parts:
     if share < FEWEST:
         raise ValueError(f"there must be at least {FEWEST * SHARE} similar pairs to choose by, got {len(similar)}")
     drawn = _permuted(similar, seed, "pairs")
-    held = [np.column_stack([upper.row[some], upper.col[some]]).astype(np.int64) for some in np.split(drawn[: 2 * share], 2)]
+    held = [
+        np.column_stack([upper.row[some], upper.col[some]]).astype(np.int64) for some in np.split(drawn[: 2 * share], 2)
+    ]
     sides = [_pairs_held(pairs, n, k, seed) for pairs in held]
     left = supervision.without(np.concatenate(held)).matrix
     words = f"{share:,} pairs that choose and {share:,} that report"

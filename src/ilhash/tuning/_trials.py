@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,13 +84,15 @@ class Bench:
     taken: dict[str, float] = field(default_factory=dict)  # seconds of training it
     _vectors: dict[str, Any] = field(default_factory=dict)
 
-    def try_candidate(self, candidate: Candidate, n_bits: int) -> Trial | None:
-        """Train a candidate to so many bits; None where it is not defined on these data."""
+    def try_candidate(
+        self, candidate: Candidate, n_bits: int, stop: Callable[[], bool] = lambda: False
+    ) -> Trial | None:
+        """Train a candidate to so many bits, or fewer where it is told to stop; None where these data have none."""
         begin = time.perf_counter()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what a candidate is worth is measured
-                model = self._grown(candidate, n_bits) if candidate.grows else self._fitted(candidate, n_bits)
+                model = self._grown(candidate, n_bits, stop) if candidate.grows else self._fitted(candidate, n_bits)
         except UndefinedError:
             return None
         took = time.perf_counter() - begin
@@ -98,7 +100,7 @@ class Bench:
             took = self.taken[candidate.name] = self.taken.get(candidate.name, 0.0) + took
         bits = {where: self._bits(model, where, retrieval) for where, retrieval in self.parts.choosing.items()}
         encode_us = encode_microseconds(model, self.X)
-        return self.keep(candidate.name, model, bits, encode_us, took, ((candidate.name, n_bits),))
+        return self.keep(candidate.name, model, bits, encode_us, took, ((candidate.name, len(model.functions_)),))
 
     def keep(
         self,
@@ -136,17 +138,17 @@ class Bench:
             self._vectors[where] = take_rows(self.X, retrieval.rows)
         return np.asarray(model.decision_function(self._vectors[where]) > 0)
 
-    def _grown(self, candidate: Candidate, n_bits: int) -> Any:
+    def _grown(self, candidate: Candidate, n_bits: int, stop: Callable[[], bool]) -> Any:
         given, X = self.parts.given, self.parts.X
         checkpoint = None if self.folder is None else self.folder / _slug(candidate.name)
         model = self.models.get(candidate.name)
         if model is None:
             model = candidate.make(min(n_bits, BITS_AT_ONCE)).fit(X, **given, checkpoint=checkpoint, check=False)
-        while len(model.functions_) < n_bits:
+        while len(model.functions_) < n_bits and not stop():
             more = min(BITS_AT_ONCE, n_bits - len(model.functions_))
             model.add_bits(more, X, **given, checkpoint=checkpoint)
         self.models[candidate.name] = model
-        return model[:n_bits]
+        return model[: min(n_bits, len(model.functions_))]
 
     def _fitted(self, candidate: Candidate, n_bits: int) -> Any:
         path = None if self.folder is None else self.folder / f"{_slug(candidate.name)}-{n_bits}"

@@ -201,9 +201,7 @@ def tune(
     return _Conclusion(course, known, k, begin).tuning()
 
 
-def _checked(
-    n_bytes: Any, minutes: Any, base: Any, unseen: Any, max_encode_us: Any, progress: Any
-) -> int:
+def _checked(n_bytes: Any, minutes: Any, base: Any, unseen: Any, max_encode_us: Any, progress: Any) -> int:
     """Return the bytes, once all else has been looked at."""
     check_callable("progress", progress)
     check_positive("minutes", minutes)
@@ -319,7 +317,7 @@ class _Conclusion:
         budget, known = self.course.budget, {candidate.name: candidate for candidate in self.known}
         parts = [(known[name], n_bits) for name, n_bits in best.recipe]
         needed = sum(candidate.more(n_bits, 2 * n_bits) for candidate, n_bits in parts)
-        if not parts or budget.over or budget.spent + needed > budget.total:
+        if not parts or budget.spent + needed > budget.total or needed / budget.workers > budget.left():
             return None
         self.course.say(f"{best.name}: twice the bits")
         longer = [self.course.bench.try_candidate(candidate, 2 * n_bits) for candidate, n_bits in parts]

@@ -1,0 +1,70 @@
+"""`ilhash.tune` on real data: what it chooses, what it promises, and what that is worth on points it never saw.
+
+python benchmarks/tune.py [--data mnist fashion-mnist cifar10-gist] [--bytes 4 8 16] [--seeds 0 1] [--minutes 5] [-k 10]
+
+1,000 queries are put aside; of the other points one half is given to `tune` (the seen base), the other half (the new
+base) to nothing at all. A line per run: precision@10, 100, 500 of the queries among both bases, and what `tune` said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+
+import ilhash
+from ilhash import datasets
+from ilhash.evaluation import by_label, distance_histograms
+
+KS = (10, 100, 500)
+N_QUERIES = 1_000
+
+
+def split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return queries, what is given to training, and what is not."""
+    order = np.random.default_rng(seed).permutation(n)
+    half = (n - N_QUERIES) // 2
+    return order[:N_QUERIES], order[N_QUERIES : N_QUERIES + half], order[N_QUERIES + half : N_QUERIES + 2 * half]
+
+
+def precisions(model, X, y, base: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Return precision at each of KS, mean over queries."""
+    codes = [model.transform(X[rows]) for rows in (base, queries)]
+    found = distance_histograms(*codes, by_label(y[base], y[queries]), n_bits=len(model.functions_), n_threads=2)
+    return found.precision_at_k(KS).mean(axis=0)
+
+
+def run(data: str, n_bytes: int, seed: int, minutes: float, k: int) -> None:
+    dataset = datasets.load(data)
+    X, y = dataset.X, dataset.y
+    queries, seen, new = split(len(X), seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = ilhash.tune(X[seen], y[seen], n_bytes=n_bytes, k=k, minutes=minutes, random_state=seed)
+    values = [precisions(found.model, X, y, base, queries) for base in (new, seen)]
+    measured = " | ".join(f"{value:.3f}" for one in values for value in one)
+    said = found.reports["new"]
+    about = [data, n_bytes, seed, measured, f"{said.value:.3f} ± {said.error:.3f}", found.name, round(found.seconds)]
+    print("| " + " | ".join(map(str, about)) + " |", flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data", nargs="+", default=["mnist", "fashion-mnist", "cifar10-gist"])
+    options.add_argument("--bytes", nargs="+", type=int, default=[4, 8, 16])
+    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    options.add_argument("--minutes", type=float, default=5.0)
+    options.add_argument("-k", type=int, default=10, help="that tune is told of")
+    asked = options.parse_args()
+    columns = [f"{base}, k = {k}" for base in ("new", "seen") for k in KS]
+    print(f"| data | bytes | seed | {' | '.join(columns)} | tune says (new, k = {asked.k}) | chosen | seconds |")
+    print("|---|---|---|" + "---|" * (len(columns) + 3))
+    for data in asked.data:
+        for n_bytes in asked.bytes:
+            for seed in asked.seeds:
+                run(data, n_bytes, seed, asked.minutes, asked.k)
+
+
+if __name__ == "__main__":
+    main()

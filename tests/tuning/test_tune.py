@@ -1,0 +1,201 @@
+"""``tune``: the best of what was tried, honestly reported, the same again, and going on after a kill."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ilhash
+from ilhash import datasets
+from ilhash.tuning._candidates import KINDS, candidates
+from ilhash.tuning._course import Budget
+
+WAYS = {"n_bytes": 1, "minutes": 0.1, "k": 10, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = datasets.load("digits")
+    return data.X, data.y
+
+
+@pytest.fixture(scope="module")
+def found(digits):
+    said = []
+    tuning = ilhash.tune(*digits, n_bytes=2, minutes=0.4, n_jobs=1, progress=said.append)
+    return tuning, said
+
+
+def test_the_best_on_the_points_that_choose_is_the_model(digits, found):
+    tuning, _ = found
+    assert tuning.name == tuning.tried[0].name and tuning.n_bits == tuning.tried[0].n_bits == len(
+        tuning.model.functions_
+    )
+    assert tuning.n_bytes <= 2 and tuning.model.transform(digits[0]).shape == (1797, tuning.n_bytes)
+    assert [row.score for row in tuning.tried] == sorted((row.score for row in tuning.tried), reverse=True)
+
+
+def test_it_is_better_than_what_knows_no_labels(found):
+    tuning, _ = found
+    itq = max(row.score for row in tuning.tried if row.name == "ITQ")
+    assert tuning.reports["new"].value > itq + 0.02
+    assert "ITQ" in {row.name for row in tuning.tried} and any(" + " in row.name for row in tuning.tried)
+
+
+def test_what_it_says_is_what_points_that_chose_nothing_say(digits, found):
+    tuning, _ = found
+    X, y = digits
+    parts = ilhash.tuning._parts.parts_of(
+        X, ilhash.affinity.supervision_from_labels(y, len(X), -1), 10, base="new", unseen=0.0, seed=0
+    )
+    rows = parts.reporting["new"].rows
+    codes = tuning.model.transform(X[rows])
+    distances = ilhash.evaluation.hamming_distances(codes, codes).astype(float)
+    np.fill_diagonal(distances, np.inf)
+    relevant = y[rows][:, None] == y[rows]
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    expected = (relevant & nearest).sum(axis=1) / nearest.sum(axis=1)  # k is 1 among so few
+    assert parts.reporting["new"].k == 1
+    assert tuning.reports["new"].value == pytest.approx(expected.mean())
+    assert tuning.reports["new"].error == pytest.approx(expected.std() / np.sqrt(len(rows)))
+
+
+def test_the_front_is_what_nothing_else_beats(found):
+    tuning, _ = found
+    front = [row for row in tuning.tried if row.front]
+    assert front and tuning.tried[0] in front
+    for row in front:
+        assert not any(
+            other.score > row.score and other.n_bytes < row.n_bytes and other.encode_us < row.encode_us
+            for other in tuning.tried
+        )
+
+
+def test_half_and_twice_and_progress(found):
+    tuning, said = found
+    assert tuning.half.n_bytes == 1 and 0 < tuning.half.value < 1
+    assert tuning.twice is None or tuning.twice.n_bytes == 2 * tuning.n_bytes
+    assert any("leads: " in now.current for now in said)
+    assert all(0 <= now.done <= now.total for now in said)
+    assert json.loads(json.dumps(tuning.to_dict()))["name"] == tuning.name
+
+
+def test_the_same_seed_gives_the_same_model(digits, monkeypatch):
+    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)  # a busy machine must not decide
+    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+    one, same = (ilhash.tune(*digits, **WAYS) for _ in range(2))
+    assert one.name == same.name and one.model.fingerprint() == same.model.fingerprint()
+    assert one.complete and one.reason == same.reason
+
+
+def test_a_search_goes_on_where_it_was_killed(digits, tmp_path, monkeypatch):
+    script = tmp_path / "search.py"
+    script.write_text(
+        "import sys, ilhash\n"
+        "from ilhash.tuning._course import Budget\n"
+        "Budget.over = lambda self, share=1.0: False\n"
+        "Budget.left = lambda self: 0.0\n"
+        "data = ilhash.datasets.load('digits')\n"
+        "ilhash.tune(data.X, data.y, n_bytes=1, minutes=0.1, n_jobs=1, checkpoint=sys.argv[1],\n"
+        "            progress=lambda now: print(now.current, flush=True))\n"
+    )
+    folder = tmp_path / "search"
+    process = subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE, text=True)
+    for _ in range(8):
+        process.stdout.readline()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    kept = {path.name for path in folder.iterdir()}
+    assert len(kept) > 3
+    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)
+    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+    gone_on = ilhash.tune(*digits, **WAYS, checkpoint=folder)
+    assert gone_on.model.fingerprint() == ilhash.tune(*digits, **WAYS).model.fingerprint()
+
+
+def test_a_folder_of_another_search_is_refused(digits, tmp_path):
+    ilhash.tune(*digits, **WAYS, checkpoint=tmp_path / "search")
+    with pytest.raises(ValueError, match="must be of the same search, got another's: k=10 there and 5 here"):
+        ilhash.tune(*digits, **{**WAYS, "k": 5}, checkpoint=tmp_path / "search")
+
+
+def test_the_clock_ends_what_takes_too_long(digits, monkeypatch):
+    began = []
+
+    def over(self, share=1.0):
+        began.append(share)
+        return len(began) > 6
+
+    monkeypatch.setattr(Budget, "over", over)
+    tuning = ilhash.tune(*digits, **WAYS)
+    assert not tuning.complete and "the clock came before the end of the plan" in tuning.reason
+
+
+def test_encoding_time_is_a_limit(digits):
+    quick = ilhash.tune(*digits, **WAYS, max_encode_us=3.0)
+    assert all(row.encode_us <= 3.0 for row in quick.tried)
+    with pytest.raises(ValueError, match="max_encode_us must be at least what the quickest code takes, got 1e-06"):
+        ilhash.tune(*digits, **WAYS, max_encode_us=1e-6)
+
+
+def test_other_supervision(digits):
+    X, y = digits
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, len(X), (2, 60_000))
+    pairs = np.column_stack([i, j, np.where(y[i] == y[j], 1.0, -1.0)])[i != j]
+    by_pairs = ilhash.tune(X, pairs=pairs, **WAYS)
+    assert by_pairs.measure.startswith("share of held-out pairs found@10")
+    by_sets = ilhash.tune(X, [{int(label), "even" if label % 2 == 0 else "odd"} for label in y], **WAYS)
+    by_nothing = ilhash.tune(X, **WAYS)
+    assert {by_nothing.judged_by, by_sets.judged_by} == {"new"}
+    unseen = ilhash.tune(X, y, **WAYS, unseen=0.5)
+    assert set(unseen.reports) == {"new", "seen", "unseen classes"}
+    assert unseen.reports["unseen classes"].value < unseen.reports["new"].value
+
+
+def test_vectors_on_disk_are_read_by_rows(digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)
+    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+    np.save(tmp_path / "X.npy", digits[0])
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    opened = ilhash.open_vectors(tmp_path / "X.npy")
+    fingerprints = {ilhash.tune(X, digits[1], **WAYS).model.fingerprint() for X in (digits[0], mapped, opened)}
+    assert len(fingerprints) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"n_bytes": 0}, "n_bytes must be"),
+        ({"minutes": 0}, "minutes must be"),
+        ({"k": 1797}, "k must be below the 1797 items that are searched, got 1797"),
+        ({"base": "old"}, "base must be"),
+        ({"unseen": 2.0}, "unseen must be"),
+        ({"max_encode_us": -1.0}, "max_encode_us must be"),
+        ({"pairs": [(0, 1, 1.0)]}, "supervision must be one of y, affinity and pairs, got y and pairs"),
+    ],
+)
+def test_bad_input_is_said(digits, given, said):
+    with pytest.raises(ValueError, match=said):
+        ilhash.tune(*digits, **{**WAYS, **given})
+
+
+def test_every_kind_has_candidates_that_cost_something():
+    for kind in KINDS:
+        found = candidates(kind, 10_000, 64, scaling="columns", seed=0, n_jobs=1)
+        names = [candidate.name for candidate in found]
+        assert len(set(names)) == len(names) and "ITQ" in names
+        for candidate in found:
+            assert 0 < candidate.seconds(8) < candidate.seconds(800) or candidate.seconds(8) == candidate.seconds(800)
+            assert candidate.make(8).n_bits == 8
+
+
+def test_budgets_count_by_the_clock():
+    budget = Budget(0.05, 2)
+    assert budget.total == 0.1 and not budget.over()
+    time.sleep(0.06)
+    assert budget.over() and budget.left() == 0.0
