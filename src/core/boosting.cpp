@@ -80,6 +80,8 @@ class Booster {
   }
 
  private:
+  static constexpr uint32_t kTogether = 8;
+
   struct Range {
     uint32_t begin, end, depth;  // of rows_
   };
@@ -139,25 +141,60 @@ class Booster {
   Split best_split(const Range& range, const Slope& total) {
     Split best{score(total)};
     const auto n_pool = static_cast<uint32_t>(pool_.size());
-    for (uint32_t k = 0; k < n_pool && (k < options_.n_tried || !best.found); ++k) {
-      std::swap(pool_[k], pool_[k + random_.below(n_pool - k)]);
-      const uint32_t feature = pool_[k], n_cuts = n_edges(feature);
-      fill_histogram(range, feature, n_cuts + 1);
-      Slope left;
-      for (uint32_t b = 0; b < n_cuts; ++b) {
-        if (histogram_[b].empty()) continue;
-        left += histogram_[b];
-        const double found = score(left) + score(total - left);
-        if (found > best.score) best = {found, feature, b, true};
-      }
+    const uint32_t n_tried = std::min(options_.n_tried, n_pool);
+    for (uint32_t k = 0; k < n_tried; ++k) draw_feature(k, n_pool);
+    const uint32_t n_groups = (n_tried + kTogether - 1) / kTogether;
+    for (uint32_t k = 0, group = 0; group < n_groups; ++group) {  // of nearly the same size
+      const uint32_t n = (n_tried - k) / (n_groups - group);
+      try_features(range, total, k, n, best);
+      k += n;
+    }
+    for (uint32_t k = n_tried; k < n_pool && !best.found; ++k) {
+      draw_feature(k, n_pool);
+      try_features(range, total, k, 1, best);
     }
     return best;
   }
 
-  void fill_histogram(const Range& range, uint32_t feature, uint32_t n_bins) {
-    std::fill_n(histogram_, n_bins, Slope{});
-    const uint8_t* const bin = x_.bin + size_t{feature} * x_.n_rows;
-    for (uint32_t i = range.begin; i < range.end; ++i) histogram_[bin[rows_[i]]] += here_[i];
+  void draw_feature(uint32_t k, uint32_t n_pool) { std::swap(pool_[k], pool_[k + random_.below(n_pool - k)]); }
+
+  void try_features(const Range& range, const Slope& total, uint32_t first, uint32_t n, Split& best) {
+    switch (n) {
+      case 8: fill_histograms<8>(range, first); break;
+      case 7: fill_histograms<7>(range, first); break;
+      case 6: fill_histograms<6>(range, first); break;
+      case 5: fill_histograms<5>(range, first); break;
+      case 4: fill_histograms<4>(range, first); break;
+      case 3: fill_histograms<3>(range, first); break;
+      case 2: fill_histograms<2>(range, first); break;
+      default: fill_histograms<1>(range, first);
+    }
+    for (uint32_t k = 0; k < n; ++k) find_cut(total, pool_[first + k], histogram_[k], best);
+  }
+
+  void find_cut(const Slope& total, uint32_t feature, const Slope* histogram, Split& best) const {
+    Slope left;
+    for (uint32_t b = 0, n_cuts = n_edges(feature); b < n_cuts; ++b) {
+      if (histogram[b].empty()) continue;
+      left += histogram[b];
+      const double found = score(left) + score(total - left);
+      if (found > best.score) best = {found, feature, b, true};
+    }
+  }
+
+  // Several features at once: the sums of one feature often wait for each other, as most rows may be in one bin.
+  template <uint32_t kN>
+  void fill_histograms(const Range& range, uint32_t first) {
+    const uint8_t* bin[kN];
+    for (uint32_t k = 0; k < kN; ++k) {
+      bin[k] = x_.bin + size_t{pool_[first + k]} * x_.n_rows;
+      std::fill_n(histogram_[k], n_edges(pool_[first + k]) + 1, Slope{});
+    }
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      const uint32_t row = rows_[i];
+      const Slope own = here_[i];
+      for (uint32_t k = 0; k < kN; ++k) histogram_[k][bin[k][row]] += own;
+    }
   }
 
   // Both parts keep the order of the rows, so that later passes go through memory forwards.
@@ -186,7 +223,7 @@ class Booster {
   std::vector<uint32_t> pool_;            // features that can split at all
   std::vector<uint32_t> rows_, waiting_;  // node by node
   std::vector<Slope> slope_, here_;       // by row, and in the order of rows_
-  Slope histogram_[256];
+  Slope histogram_[kTogether][256 + 12];  // not a power of two apart: they would share lines of the cache
 };
 
 }  // namespace
