@@ -12,7 +12,6 @@ from ilhash.ensemble import ILH
 
 LARGE = 20_000  # points of a bit, or all but a fifth where there are fewer than 25,000
 SMALL = 5_000
-KINDS = ("labels", "sets", "pairs", "none")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Candidate:
 
 
 def candidates(
-    kind: str, n_points: int, n_features: int, *, scaling: str, seed: int, n_jobs: int | None
+    kind: str, n_points: int, n_features: int, *, n_classes: int, scaling: str, seed: int, n_jobs: int | None
 ) -> list[Candidate]:
     """Return what is worth trying on such data.
 
@@ -46,6 +45,7 @@ def candidates(
     ----------
     kind : {"labels", "sets", "pairs", "none"}, of supervision
     n_points, n_features : int, of the vectors that may be trained on
+    n_classes : int, of labels
     scaling : {"columns", "whole"}, of methods that do not decide it themselves
     seed : int, random_state of all of them
     n_jobs : int, optional, workers
@@ -66,7 +66,9 @@ def candidates(
     if kind in ("labels", "sets"):
         found += [data.method("CCAITQ", 6e-8 * n_features, 4e-10 * n_features), data.method("SDH", 5e-5, 1e-6)]
     if kind == "labels":
-        found += [data.method("ClassifierCode", 3e-4, 0.0, hash_function="kernel", code="scores")]
+        per_class = {kind: _SECONDS[kind](1, n_features, 500) * n_classes for kind in ("kernel", "trees")}
+        for functions, code in (("kernel", "scores"), ("kernel", "ecoc"), ("trees", "ecoc")):
+            found += [data.method("ClassifierCode", per_class[functions], 0.0, hash_function=functions, code=code)]
         found += [data.method("FastHash", 0.0, 2e-6 * math.sqrt(n_features), n_train=SMALL)]
     if kind == "none":
         found += [data.method("BA", 1e-5, 2e-6), data.method("OrthogonalProjection", 6e-8 * n_features, 1e-9)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,6 @@ class Parts:
     weights: Mapping[str, float]
     n_items: int
     held: str
-    labelled: bool = field(default=False)
 
 
 def parts_of(X: Any, supervision: Any, k: int, *, base: str, unseen: float, seed: int) -> Parts:
@@ -176,7 +175,7 @@ def _of_points(X: Any, supervision: Labels | LabelSets | None, k: int, base: str
     )
     kept = {name: choosing[name] for name in weights}
     given = {} if supervision is None else {"y": _labels_of(supervision, train)}
-    return Parts(_selected(X, train), given, kept, reporting, weights, n_items, words, supervision is not None)
+    return Parts(_selected(X, train), given, kept, reporting, weights, n_items, words)
 
 
 @dataclass(frozen=True, eq=False)

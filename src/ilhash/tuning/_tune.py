@@ -253,8 +253,9 @@ def _candidates(parts: Parts, supervision: Any, seed: int, n_jobs: int | None) -
     sample = take_rows(parts.X, rows)
     everything = np.arange(len(sample))
     scaling = scaling_for(gather(sample, everything, origin_of(sample, everything)))
-    shape = parts.X.shape
-    return candidates(kinds[type(supervision)], *shape, scaling=scaling, seed=seed, n_jobs=n_jobs)
+    n_classes = len(supervision.names) if isinstance(supervision, Labels) else 0
+    kind, (n_points, n_features) = kinds[type(supervision)], parts.X.shape
+    return candidates(kind, n_points, n_features, n_classes=n_classes, scaling=scaling, seed=seed, n_jobs=n_jobs)
 
 
 @dataclass(eq=False)
