@@ -3,7 +3,8 @@
 python benchmarks/tune.py [--data mnist fashion-mnist cifar10-gist] [--bytes 4 8 16] [--seeds 0 1] [--minutes 5] [-k 10]
 
 1,000 queries are put aside; of the other points one half is given to `tune` (the seen base), the other half (the new
-base) to nothing at all. A line per run: precision@10, 100, 500 of the queries among both bases, and what `tune` said.
+base) to nothing at all. A line per run: precision@10, 100, 500 of the queries among both bases, and what `tune` said
+of new items, with its standard error and, in brackets, how many standard errors of the difference it was off.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def precisions(model, X, y, base: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return precision at each of KS, mean over queries."""
+    """Return precision at each of KS of each query."""
     codes = [model.transform(X[rows]) for rows in (base, queries)]
     found = distance_histograms(*codes, by_label(y[base], y[queries]), n_bits=len(model.functions_), n_threads=2)
-    return found.precision_at_k(KS).mean(axis=0)
+    return found.precision_at_k(KS)
 
 
 def run(data: str, n_bytes: int, seed: int, minutes: float, k: int) -> None:
@@ -43,9 +44,11 @@ def run(data: str, n_bytes: int, seed: int, minutes: float, k: int) -> None:
         warnings.simplefilter("ignore")
         found = ilhash.tune(X[seen], y[seen], n_bytes=n_bytes, k=k, minutes=minutes, random_state=seed)
     values = [precisions(found.model, X, y, base, queries) for base in (new, seen)]
-    measured = " | ".join(f"{value:.3f}" for one in values for value in one)
-    said = found.reports["new"]
-    about = [data, n_bytes, seed, measured, f"{said.value:.3f} ± {said.error:.3f}", found.name, round(found.seconds)]
+    measured = " | ".join(f"{value:.3f}" for one in values for value in one.mean(axis=0))
+    said, same = found.reports["new"], values[0][:, KS.index(k)] if k in KS else np.array([np.nan])
+    apart = (said.value - same.mean()) / np.hypot(said.error, same.std() / np.sqrt(len(same)))
+    promise = f"{said.value:.3f} ± {said.error:.3f} ({apart:+.1f})"
+    about = [data, n_bytes, seed, measured, promise, found.name, found.complete, round(found.seconds)]
     print("| " + " | ".join(map(str, about)) + " |", flush=True)
 
 
@@ -58,8 +61,8 @@ def main() -> None:
     options.add_argument("-k", type=int, default=10, help="that tune is told of")
     asked = options.parse_args()
     columns = [f"{base}, k = {k}" for base in ("new", "seen") for k in KS]
-    print(f"| data | bytes | seed | {' | '.join(columns)} | tune says (new, k = {asked.k}) | chosen | seconds |")
-    print("|---|---|---|" + "---|" * (len(columns) + 3))
+    print(f"| data | bytes | seed | {' | '.join(columns)} | tune says (new, k = {asked.k}) | chosen | complete | seconds |")
+    print("|---|---|---|" + "---|" * (len(columns) + 4))
     for data in asked.data:
         for n_bytes in asked.bytes:
             for seed in asked.seeds:

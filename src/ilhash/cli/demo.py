@@ -13,7 +13,7 @@ from typer import Option
 import ilhash
 from ilhash import plots
 from ilhash.cli._app import kept
-from ilhash.cli._screen import plain, progress, tell
+from ilhash.cli._screen import plain, progress, progress_of_work, tell
 
 KS = (10, 50, 100)
 NEIGHBOURS = 10
@@ -51,10 +51,14 @@ class _Digits:
     def random_projections(self, n_bits: int, seed: int) -> _Search:
         directions = np.random.default_rng(seed).normal(size=(self.X.shape[1], n_bits))
         hashed = ilhash.codes.pack((self.X - self.X[self.split.base].mean(axis=0)) @ directions > 0)
+        return self.codes_alone("random projections", hashed)
+
+    def codes_alone(self, name: str, hashed: NDArray[np.uint8]) -> _Search:
+        n_bits = 8 * hashed.shape[1]
         index = ilhash.HammingIndex(hashed[self.split.base], n_bits=n_bits, ids=self.split.base)
         hits = index.search(hashed[self.split.queries], k=NEIGHBOURS)
         precision = list(self.measured(hashed, n_bits).precision.values())
-        return _Search("random projections", hashed.shape[1], hits, precision)
+        return _Search(name, hashed.shape[1], hits, precision)
 
     def line(self, query: int, nearest: NDArray[Any]) -> NDArray[Any]:
         """Return the picture of a query and of what was found: green where the digit is the same, red elsewhere."""
@@ -64,21 +68,24 @@ class _Digits:
 
 def demo(
     output: Annotated[Path, Option("--output", "-o", help="Directory for what it makes.")] = Path("demo-output"),
-    bits: Annotated[int, Option(help="Number of bits.")] = 64,
+    n_bytes: Annotated[int, Option("--bytes", help="Bytes of a code.")] = 8,
+    minutes: Annotated[float, Option(help="Minutes to look for the best model.")] = 0.25,
     seed: Annotated[int, Option(help="random_state.")] = 0,
 ) -> None:
-    """Handwritten digits: train, index in a folder, search, measure beside other searches, draw what is found."""
+    """Handwritten digits: tune, index in a folder, search, measure beside other searches, draw what is found."""
     with kept(output, "files of the demo", goes_on=False):
-        _run(output, bits, seed)
+        _run(output, n_bytes, minutes, seed)
 
 
-def _run(output: Path, n_bits: int, seed: int) -> None:
-    figure = plots.figure_class()(figsize=(19, 5), layout="constrained")
+def _run(output: Path, n_bytes: int, minutes: float, seed: int) -> None:
+    figure = plots.figure_class()(figsize=(23, 5), layout="constrained")
     digits = _Digits(seed)
     split = digits.split
     tell(f"{len(split.base):,} digits of 8 x 8 pixels, {len(split.queries)} other digits as queries")
-    hashed = _trained(digits.X[split.train], digits.y[split.train], n_bits, seed).transform(digits.X)
-    folder = output / f"index-{n_bits}-bits"
+    train = digits.X[split.train], digits.y[split.train]
+    hashed = _tuned(*train, n_bytes, minutes, seed).transform(digits.X)
+    n_bits = 8 * hashed.shape[1]  # padding is the same in all of them
+    folder = output / f"index-{hashed.shape[1]}-bytes"
     with ilhash.HammingIndex.open(folder, n_bits=n_bits) as index:
         index.remove(index.ids)  # of a demo before this one
         index.add(hashed[split.base], ids=split.base)
@@ -88,9 +95,10 @@ def _run(output: Path, n_bits: int, seed: int) -> None:
     result = digits.measured(hashed, n_bits)
     tell(f"\n{result}\n")
     searches = [
-        _Search("ILHt", hashed.shape[1], nearest, list(result.precision.values())),
-        digits.rescored("ILHt, then vectors", hashed.shape[1], nearest),
-        digits.random_projections(n_bits, seed),
+        _Search("tuned", hashed.shape[1], nearest, list(result.precision.values())),
+        digits.rescored("tuned, then vectors", hashed.shape[1], nearest),
+        digits.codes_alone("ILH, linear", _trained(*train, 8 * n_bytes, seed).transform(digits.X)),
+        digits.random_projections(8 * n_bytes, seed),
         digits.rescored("vectors alone", 0, everything),
     ]
     _compare(searches)
@@ -98,6 +106,13 @@ def _run(output: Path, n_bits: int, seed: int) -> None:
     _draw(figure, digits, searches)
     figure.savefig(picture, dpi=110)
     tell(f"the first query of each digit with its nearest digits: {picture}")
+
+
+def _tuned(X: NDArray[Any], y: NDArray[Any], n_bytes: int, minutes: float, seed: int) -> Any:
+    with progress_of_work("core seconds") as move:
+        found = ilhash.tune(X, y, n_bytes=n_bytes, minutes=minutes, random_state=seed, progress=move)
+    tell(f"{found.reason} Precision among new digits: {found.reports['new'].value:.3f}; vectors {found.vectors:.3f}")
+    return found.model
 
 
 def _trained(X: NDArray[Any], y: NDArray[Any], n_bits: int, seed: int) -> ilhash.ILH:
