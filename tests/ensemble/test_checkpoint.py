@@ -80,13 +80,13 @@ def test_a_trainer_killed_at_twenty_moments_goes_on(tmp_path):
 
 @pytest.mark.parametrize(
     "function",
-    ["linear", "kernel", ["linear", LogisticRegression()], ["linear", GaussianNB()]],
-    ids=["linear", "kernel", "linear classifier", "classifier"],
+    ["linear", "kernel", "trees", ["linear", LogisticRegression()], ["linear", GaussianNB()]],
+    ids=["linear", "kernel", "trees", "linear classifier", "classifier"],
 )
 @pytest.mark.parametrize("letters", ["t", "itf"])
 def test_what_is_kept_is_not_trained_again_and_is_the_same(digits, tmp_path, function, letters):
     X, y = digits
-    model = ILH(hash_function=function, diversity=letters, n_centers=20, **SMALL)
+    model = ILH(hash_function=function, diversity=letters, n_centers=20, n_trees=9, **SMALL)
     wanted = contents(model.fit(X, y))
     assert contents(model.fit(X, y, checkpoint=tmp_path / "c")) == wanted
     for bit in (1, 4):
@@ -107,6 +107,17 @@ def test_one_checkpoint_serves_fit_and_more_bits(digits, tmp_path):
     at_once = ILH(**{**SMALL, "n_bits": 9}).fit(X, y, checkpoint=tmp_path / "c")
     assert contents(grown) == contents(at_once) == wanted
     assert files(tmp_path / "c") == kept
+
+
+def test_parameters_of_trees_count_where_there_are_trees(digits, tmp_path):
+    X, y = digits
+    for function, name in (("linear", "a"), (["linear", "trees"], "b")):
+        ILH(**SMALL, hash_function=function, n_trees=4).fit(X, y, checkpoint=tmp_path / name)
+    about = json.loads((tmp_path / "a" / "checkpoint.json").read_text())
+    assert not {"n_trees", "tree_depth", "learning_rate"} & set(about["parameters"])  # those of earlier versions go on
+    ILH(**SMALL, n_trees=5).fit(X, y, checkpoint=tmp_path / "a")
+    with pytest.raises(ValueError, match="got another's: n_trees=4 there and 5 here"):
+        ILH(**SMALL, hash_function=["linear", "trees"], n_trees=5).fit(X, y, checkpoint=tmp_path / "b")
 
 
 def test_a_random_seed_goes_on_too(digits, tmp_path):

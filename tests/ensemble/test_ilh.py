@@ -247,6 +247,54 @@ def test_kernel_functions_common_and_private(digits):
     assert all(len(f.features) == 32 for f in both.functions_)
 
 
+def test_kernel_functions_of_a_pool(digits):
+    X, y = digits
+    given = {"hash_function": "kernel", "centers": "pool", "n_centers": 50, **SMALL}
+    model = ILH(n_bits=8, **given).fit(X, y)
+    assert {f.kind for f in model.functions_} == {"pool"}
+    assert len({id(f.basis) for f in model.functions_}) == 1
+    assert len(model.functions_[0].basis.centers) == 150
+    assert len({f.chosen.tobytes() for f in model.functions_}) == 8
+    grown = ILH(n_bits=5, **given).fit(X, y).add_bits(3, X, y)
+    np.testing.assert_array_equal(grown.decision_function(X), model.decision_function(X))
+    coefficients, centers, _ = model.kernel_expansions()
+    assert coefficients.shape == (8, 150) == (8, len(centers))
+    everything = ILH(n_bits=2, **given | {"n_centers": len(X)}).fit(X, y)  # a pool of no more than a bit uses
+    assert {f.kind for f in everything.functions_} == {"kernel"}
+    subsets = ILH(n_bits=2, diversity="tf", **given).fit(X, y)
+    assert [(f.kind, len(f.basis.centers), len(f.features)) for f in subsets.functions_] == [("kernel", 50, 32)] * 2
+
+
+@pytest.mark.parametrize("letters", ["", "i", "t", "itf"])
+def test_boosted_trees_are_nested_and_better_than_linear_functions(digits, letters):
+    X, y = digits
+    given = {"hash_function": "trees", "n_trees": 30, "tree_depth": 4, "diversity": letters, **SMALL}
+    given |= {"block_order": "fixed"}
+    model = ILH(n_bits=8, **given).fit(X, y)
+    assert {f.kind for f in model.functions_} == {"trees"}
+    assert {len(f.roots) for f in model.functions_} == {30}
+    grown = ILH(n_bits=5, n_jobs=2, **given).fit(X, y).add_bits(3, X, y)
+    assert np.array_equal(grown.decision_function(X), model.decision_function(X))
+    assert np.array_equal(model[:3].decision_function(X), model.decision_function(X)[:, :3])
+    if letters:
+        assert precision(model, X, y) > precision(ILH(n_bits=8, diversity=letters, **SMALL).fit(X, y), X, y)
+    else:
+        assert len({f.value.tobytes() for f in model.functions_}) == 1  # nothing but the letters makes bits different
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_trees": 0}, "n_trees must be a whole number"),
+        ({"tree_depth": 0}, "tree_depth must be a whole number"),
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
+    ],
+)
+def test_parameters_of_trees_that_are_wrong(digits, change, message):
+    with pytest.raises(ValueError, match=message):
+        ILH(n_bits=2, hash_function="trees", **change, **SMALL).fit(*digits)
+
+
 @pytest.mark.parametrize(
     ("classifier", "kind"),
     [
@@ -277,7 +325,7 @@ def test_a_list_of_functions_is_cycled_over_bits(digits):
 
 
 @pytest.mark.parametrize("change", [lambda X: 1000 * X, lambda X: 0.001 * X, lambda X: X + 1e5, lambda X: X - 3e4])
-@pytest.mark.parametrize("function", ["linear", "kernel"])
+@pytest.mark.parametrize("function", ["linear", "kernel", "trees"])
 def test_scale_and_shift_of_x_do_not_matter(digits, change, function):
     X, y = digits
     X = X.astype(np.float64)

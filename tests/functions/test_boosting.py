@@ -11,7 +11,7 @@ from tests.oracles import mix64
 
 from ilhash import _core
 from ilhash.functions import TreeBooster, TreeFunction
-from ilhash.functions._boosting import PENALTY, bin_edges
+from ilhash.functions._boosting import PENALTY, Bins, bin_edges
 
 MASK64 = (1 << 64) - 1
 ONE = 1 << 24  # derivatives of the loss are whole multiples of 1 / ONE
@@ -179,6 +179,34 @@ def test_bins_are_told_apart_by_edges_and_hold_alike_many_rows(n, most_bins, n_v
         assert counts.max() - counts.min() <= 2
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 200), st.integers(1, 8), st.integers(2, 256), st.booleans(), st.integers(0, 10_000))
+def test_rows_are_placed_as_by_a_search_of_sorted_edges(n, d, most_bins, subset, seed):
+    """Rows that the edges were not made of, some on an edge, some beyond all of them; layouts with gaps."""
+    rng = np.random.default_rng(seed)
+    bins = Bins.of(some_rows(rng, n, d, "few values" if seed % 2 else "real"), most_bins)
+    features = np.sort(rng.permutation(d)[: 1 + d // 2]).astype(np.int32) if subset else None
+    own = range(d) if features is None else features
+    rows = (2 * rng.standard_normal((77, len(own) + 1))).astype(np.float32)[:, :-1]
+    rows[::5] = np.round(rows[::5] * 2) / 2
+    placed = bins.only(features).place(rows)
+    assert placed.shape == rows.T.shape
+    for column, j, found in zip(rows.T, own, placed, strict=True):
+        assert np.array_equal(found, np.searchsorted(bins.edges[bins.begin[j] : bins.begin[j + 1]], column))
+
+
+@pytest.mark.parametrize("n_tried", [1, 7, 8, 9, 17, 30])
+def test_features_looked_at_together_give_the_trees_of_one_after_the_other(n_tried):
+    """More features than are looked at together, of which many cannot split: groups of every size."""
+    rng = np.random.default_rng(n_tried)
+    X = some_rows(rng, 60, n_tried**2, "constant features")
+    z = np.where(rng.random(60) < 0.5, 1, -1).astype(np.int8)
+    function = TreeBooster(X, n_trees=2, depth=2, learning_rate=0.2).fit(z, 3).function
+    twin = TwinBooster(X, z, [bin_edges(column, 64) for column in X.T], 2, 2, 0.2, 3)
+    for root, tree in zip(function.roots, twin.trees, strict=True):
+        assert_same_tree(nested_tree(function, root), tree)
+
+
 def test_neighbouring_floats_are_told_apart():
     for value in (1.0, -3e-7, 1e18, 1e-44, 0.0):
         pair = np.array([value, np.nextafter(np.float32(value), np.float32(np.inf))], np.float32)
@@ -250,6 +278,24 @@ def test_what_cannot_be_boosted_is_refused(change, message):
     assert len(_core.boosted_trees(**good)[-1]) == 3
     with pytest.raises(ValueError, match=message):
         _core.boosted_trees(**good | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": np.empty((2, 3), np.uint8)}, "one row per feature"),
+        ({"edge_begin": np.array([0, 5], np.uint32)}, "all edges"),
+        ({"edge_begin": np.array([0, 1, 2], np.uint32)}, "one entry more"),
+        ({"edges": np.array([1.5, 0.5])}, "ascend"),
+        ({"edges": np.array([0.5, np.nan])}, "finite"),
+        ({"edges": np.arange(256.0), "edge_begin": np.array([0, 256], np.uint32)}, "at most 255"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(change, message):
+    good = {"x": np.zeros((3, 1), np.float32), "edge_begin": np.array([0, 2], np.uint32), "edges": np.array([0.5, 1.5])}
+    given = {**good, "out": np.empty((1, 3), np.uint8), **change}
+    with pytest.raises(ValueError, match=message):
+        _core.place_in_bins(**given)
 
 
 # -------------------------------------------------------------------------------- margins

@@ -22,15 +22,17 @@ from ilhash.functions import (
     KernelFunction,
     Learner,
     LinearFunction,
+    PoolFunction,
     RadialBasis,
     Stored,
     TreeFunction,
+    _kernel,
     functions_from_arrays,
     functions_to_arrays,
     register,
 )
 from ilhash.functions._kinds import KINDS, LEARNERS
-from ilhash.storage import Values
+from ilhash.storage import DamagedFileError, Values
 
 D = 12
 RNG = np.random.default_rng(0)
@@ -55,6 +57,11 @@ def basis(d=D):
 
 def kernels(phi):
     return [KernelFunction(phi, numbers(5), np.float32(RNG.normal())) for _ in range(3)]
+
+
+def pooled(pool):
+    chosen = [np.sort(RNG.permutation(5)[:m]).astype(np.int32) for m in (3, 3, 2)]
+    return [PoolFunction(pool, own, numbers(len(own)), np.float32(RNG.normal())) for own in chosen]
 
 
 def tree(features):
@@ -91,6 +98,10 @@ EXAMPLES = {
     "kernel": (
         [*kernels(basis()), *kernels(basis(4))],
         [{"weights", "bias"} | BASIS, {"weights", "bias"} | BASIS | SUBSET],
+    ),
+    "pool": (
+        [*pooled(basis()), *pooled(basis(4))],
+        [{"chosen", "weights", "bias"} | BASIS] * 2 + [{"chosen", "weights", "bias"} | BASIS | SUBSET] * 2,
     ),
     "cosine": ([CosineFunction(numbers(D), np.float32(RNG.normal())) for _ in range(3)], [{"weights", "phase"}]),
     "anchors": (anchors(), [{"weights", "cuts", "nearest"} | BASIS]),
@@ -154,6 +165,24 @@ def test_a_function_may_be_several_bits():
     twice = [function for functions, _ in EXAMPLES.values() for function in functions[:1] * 2]
     assert np.array_equal(own_margins(round_trip(twice)), own_margins(twice))
     np.testing.assert_allclose(Encoder(twice, D).margins(X), own_margins(twice), rtol=1e-5, atol=1e-5)
+
+
+def test_functions_of_a_pool_that_is_too_large_for_one_matrix(monkeypatch):
+    functions, _ = EXAMPLES["pool"]
+    wanted = Encoder(functions, D).margins(X)
+    monkeypatch.setattr(_kernel, "DENSE_BELOW", 1)
+    np.testing.assert_allclose(Encoder(functions, D).margins(X), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [([0, 1, 5], "at most 4"), ([-1, 0, 1], "at least 0"), ([0, 2, 2], "must ascend"), ([2, 1, 0], "must ascend")],
+)
+def test_centres_that_a_pool_does_not_have_are_refused(chosen, sentence):
+    arrays, blobs = functions_to_arrays(EXAMPLES["pool"][0][:1])
+    arrays["pool.0.chosen"] = np.array([chosen], np.int32)
+    with pytest.raises(DamagedFileError, match=sentence):
+        functions_from_arrays(arrays, blobs, D)
 
 
 # ---------------------------------------------------------------------------------------------- a new kind

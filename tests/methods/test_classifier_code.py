@@ -108,6 +108,7 @@ def test_parameters_are_checked(digits):
         ({"hash_function": "tree"}, "hash_function must be one of 'linear', 'kernel'"),
         ({"C": -1.0}, "C must be 'auto' or a positive number"),
         ({"kernel_width": 0.0}, "kernel_width must be a positive number"),
+        ({"hash_function": "trees", "code": "scores"}, "must be 'linear' or 'kernel' for code='scores', got 'trees'"),
     ):
         with pytest.raises(ValueError, match=message):
             ClassifierCode(**change).fit(*digits)

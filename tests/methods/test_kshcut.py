@@ -212,7 +212,7 @@ def test_kernel_functions_and_classifiers(digits):
     from sklearn.tree import DecisionTreeClassifier
 
     X, y = digits[0][:600], digits[1][:600]
-    for function in ("kernel", DecisionTreeClassifier(max_depth=5)):
+    for function in ("kernel", "trees", DecisionTreeClassifier(max_depth=5)):
         model = KSHcut(n_bits=6, hash_function=function).fit(X, y)
         found = model.decision_function(X) > 0
         linear = KSHcut(n_bits=6).fit(X, y).decision_function(X) > 0

@@ -65,7 +65,8 @@ def test_every_backend_gives_the_same_bytes(digits, mapped, client, letters):
 
 def test_other_functions_travel_too(digits, client):
     X, y = digits
-    model = ILH(hash_function=["kernel", DecisionTreeClassifier(max_depth=3)], n_centers=20, **SMALL)
+    functions = ["kernel", DecisionTreeClassifier(max_depth=3), "trees"]
+    model = ILH(hash_function=functions, centers="pool", n_centers=20, n_trees=9, **SMALL)
     assert contents(model.fit(X, y, client=client)) == contents(model.fit(X, y))
 
 

@@ -27,6 +27,8 @@ MODELS = {
     "feature subsets": {"diversity": "itf"},
     "kernel, common": {"hash_function": "kernel", "n_centers": 40},
     "kernel, private subsets": {"hash_function": "kernel", "n_centers": 40, "centers": "private", "diversity": "tf"},
+    "kernel, pool": {"hash_function": "kernel", "n_centers": 40, "centers": "pool"},
+    "boosted trees": {"hash_function": "trees", "n_trees": 9, "tree_depth": 3, "diversity": "tf"},
     "tree": {"hash_function": DecisionTreeClassifier(max_depth=5), "diversity": "tf"},
     "forest": {"hash_function": RandomForestClassifier(5)},
     "extra trees": {"hash_function": ExtraTreesClassifier(5)},

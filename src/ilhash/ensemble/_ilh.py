@@ -94,7 +94,9 @@ class ILH(Hasher):
         "projection" for all else; ``start_`` says which and why. An array (n,) or (n, n_bits) of -1 and +1 is taken as
         it is.
     n_features : int or float, default 0.5, features that a bit sees under the letter f: a number d, or a fraction d/D
-    centers : {"common", "private"}, default "common", whether kernel functions share their centres
+    centers : {"common", "pool", "private"}, default "common"
+        Whether kernel functions share their centres, or each draws its own from a common pool of three times as many,
+        or from its own training set. Distances to private centres are computed anew for every bit.
     n_centers : int, default 500, number of radial basis functions of a kernel function
     kernel_width : float, optional
         s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
@@ -160,7 +162,7 @@ class ILH(Hasher):
     n_dissimilar: int | tuple[int, int] = checked(N_NEIGHBORS, check_range)
     start: Any = checked("auto", check_start)
     n_features: int | float = 0.5
-    centers: str = one_of("common", "private")
+    centers: str = one_of("common", "pool", "private")
     n_centers: int = count(500)
     kernel_width: float | None = positive(None)
     scaling: str = one_of("auto", "columns", "whole")

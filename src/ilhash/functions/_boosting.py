@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ class TreeBooster:
 
 @dataclass(frozen=True)
 class TreeLearner(Learner):
-    """Boosted trees on the bins of a model, whose edges are those of seeded rows of X, or else on bins of the bit's own.
+    """Boosted trees on bins of a model, whose edges are those of seeded rows of X, or else on bins of the bit's own.
 
     The features that nodes look at are drawn from one seed for all bits, so that the letters of diversity alone make
     bits different.
@@ -112,19 +112,25 @@ class TreeLearner(Learner):
     def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         bins = Bins.of(rows.values) if self.bins is None else self.bins.only(features)
         settings = self.n_trees, self.depth, self.learning_rate
-        fitted = _boosted(bins, bins.place(rows.values), np.ascontiguousarray(z), *settings, seed)
-        return replace(fitted, function=replace(fitted.function, features=features))
+        return _boosted(bins, bins.place(rows.values), np.ascontiguousarray(z), *settings, seed, features)
 
 
 register(TreeFunction, TreeLearner.from_settings)
 
 
 def _boosted(
-    bins: Bins, placed: NDArray[np.uint8], z: NDArray[np.int8], n_trees: int, depth: int, rate: float, seed: int
+    bins: Bins,
+    placed: NDArray[np.uint8],
+    z: NDArray[np.int8],
+    n_trees: int,
+    depth: int,
+    rate: float,
+    seed: int,
+    features: Features = None,
 ) -> Fitted:
     rows, n_tried = (placed, bins.begin, bins.edges, z), math.isqrt(len(placed))
     found = _core.boosted_trees(*rows, n_trees, depth, n_tried, rate, PENALTY, seed)
-    return Fitted(TreeFunction(*found[:7]), found[7].astype(np.float32), z)
+    return Fitted(TreeFunction(*found[:7], features), found[7].astype(np.float32), z)
 
 
 def bin_edges(column: NDArray[np.float32], most_bins: int) -> NDArray[np.float64]:

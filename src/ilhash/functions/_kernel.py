@@ -32,6 +32,10 @@ from ._svm import fit_squared_hinge
 
 KernelExpansions = tuple[Floats | list[Floats], Floats | list[Floats], float]  # coefficients, centres, width
 WIDTH_SAMPLE = 1000  # rows that the width of common kernels is taken from
+POOL = 3  # centres of a pool, as a multiple of those that a bit uses
+DENSE_BELOW = (
+    1 << 24
+)  # weights of pooled functions as one matrix: a larger one, which a small file could ask for, is never made
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +170,82 @@ class KernelFunction(RowFunction):
         return (RadialBasis.from_arrays(stored.arrays),)
 
 
+@dataclass(frozen=True, eq=False)
+class PoolFunction(RowFunction):
+    """h(x) = w'phi(x)[chosen] + bias: some centres of a basis that all bits of a model share."""
+
+    kind: ClassVar[str] = "pool"
+    row: ClassVar[tuple[str, ...]] = ("chosen", "weights", "bias")
+    schema: ClassVar[dict[str, Values]] = {
+        **RadialBasis.schema,
+        "centers": Values("float32", ("pool", "d")),
+        "features": ONE_SUBSET,
+        "chosen": Values("int32", ("bits", "m"), least=0, below="pool", ascending=True),
+        "weights": Values("float32", ("bits", "m")),
+        "bias": Values("float32", ("bits",)),
+    }
+    basis: RadialBasis
+    chosen: NDArray[np.int32]
+    weights: Floats
+    bias: np.float32
+
+    @property
+    def features(self) -> Features:  # type: ignore[override]  # nothing of a function can be set
+        return self.basis.features
+
+    def margins(self, X: Floats) -> Floats:
+        own = replace(self.basis, centers=self.basis.centers[self.chosen])
+        return np.asarray(own.of(X) @ self.weights + self.bias, dtype=np.float32)
+
+    def numbers_per_row(self, n_bits: int) -> int:
+        return max(n_bits, len(self.basis.centers))
+
+    @classmethod
+    def stacked(cls, functions: Sequence[PoolFunction], n_features: int) -> Callable[[Floats], Floats]:
+        basis, own = functions[0].basis, stacked_fields(functions, *cls.row)
+        if len(functions) * len(basis.centers) <= DENSE_BELOW:
+            dense = np.zeros((len(functions), len(basis.centers)), np.float32)
+            np.put_along_axis(dense, own["chosen"].astype(np.int64), own["weights"], axis=1)
+            product = affine(dense, own["bias"])
+            return lambda X: product(basis.of(X))
+
+        def margins(X: Floats) -> Floats:
+            phi, out = basis.of(X), np.empty((len(X), len(functions)), np.float32)
+            for column, function in enumerate(functions):
+                out[:, column] = phi[:, function.chosen] @ function.weights + function.bias
+            return out
+
+        return margins
+
+    def storage_group(self) -> object:
+        return id(self.basis), len(self.chosen)
+
+    def encoding_group(self, n_features: int) -> object:
+        return id(self.basis), len(self.chosen)
+
+    def shared_arrays(self) -> Arrays:
+        return self.basis.to_arrays()
+
+    @classmethod
+    def shared_from(cls, stored: Stored) -> tuple[RadialBasis]:
+        return (RadialBasis.from_arrays(stored.arrays),)
+
+    def on_whole_pool(self) -> KernelFunction:
+        """Return the same function with a weight for every centre of the pool."""
+        weights = np.zeros(len(self.basis.centers), np.float32)
+        weights[self.chosen] = self.weights
+        return KernelFunction(self.basis, weights, self.bias)
+
+
+register(PoolFunction)
+
+
 @dataclass(frozen=True)
 class KernelLearner(Learner):
-    """Kernel SVM with its centres drawn from the bit's own points (private) or given (common).
+    """Kernel SVM with its centres drawn from the bit's own points (private), given (common), or drawn from a pool.
 
-    ``common_sample`` are seeded rows of X with all features, of which the first ``n_centers`` are the common centres.
+    ``common_sample`` are seeded rows of X with all features, of which the first ``n_centers``, or three times as many
+    where they are a ``pool``, are the centres.
     """
 
     seed_from: ClassVar[Literal["centers"]] = "centers"
@@ -179,21 +254,34 @@ class KernelLearner(Learner):
     scaling: str = "columns"
     width: float | None = None
     common_sample: GatheredRows | None = None
+    pool: bool = False
 
     @classmethod
     def from_settings(cls, settings: LearnerSettings) -> KernelLearner:
         """Return the learner that a model's parameters mean."""
         own = settings.n_centers, settings.scaling, settings.kernel_width
-        sample = None if settings.centers == "private" else settings.sample(max(WIDTH_SAMPLE, settings.n_centers))
-        return cls(settings.cost(cls.C), *own, sample)
+        pool = settings.centers == "pool"
+        n_common = settings.n_centers * (POOL if pool else 1)
+        sample = None if settings.centers == "private" else settings.sample(max(WIDTH_SAMPLE, n_common))
+        return cls(settings.cost(cls.C), *own, sample, pool)
 
     def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
-        basis = self._basis(rows, features, seed)
+        whole = self._basis(rows, features, seed)
+        chosen = self._chosen(len(whole.centers), seed)
+        basis = whole if chosen is None else replace(whole, centers=whole.centers[chosen])
         phi = np.ones((len(z), len(basis.centers) + 1), np.float32)
         basis.evaluate(rows.values, phi[:, :-1])
         solution, margins = fit_squared_hinge(phi, z.astype(np.float32), self.C)
-        function = KernelFunction(basis, solution[:-1].copy(), np.float32(solution[-1]))
-        return Fitted(function, margins, z)
+        weights, bias = solution[:-1].copy(), np.float32(solution[-1])
+        if chosen is None or features is not None:  # a basis of the bit's own needs no more than the bit uses
+            return Fitted(KernelFunction(basis, weights, bias), margins, z)
+        return Fitted(PoolFunction(whole, chosen, weights, bias), margins, z)
+
+    def _chosen(self, n_pool: int, seed: int) -> NDArray[np.int32] | None:
+        """Return the centres of a pool that a bit uses; None: there is no pool, or the bit uses all."""
+        if not self.pool or n_pool <= self.n_centers:
+            return None
+        return np.sort(_core.permuted(n_pool, seed, 0, self.n_centers)).astype(np.int32)
 
     def _basis(self, rows: GatheredRows, features: Features, seed: int) -> RadialBasis:
         if self.common_sample is None:
@@ -204,7 +292,7 @@ class KernelLearner(Learner):
         if features is not None:
             columns = np.append(features, sample.with_ones.shape[1] - 1)
             sample = GatheredRows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
-        centers = np.arange(min(self.n_centers, len(sample.values)))
+        centers = np.arange(min(self.n_centers * (POOL if self.pool else 1), len(sample.values)))
         return RadialBasis.around(sample, centers, self.scaling, self.width, features, common=features is None)
 
 
@@ -222,10 +310,10 @@ def share_common_basis(functions: list[HashFunction]) -> list[HashFunction]:
     -------
     list of HashFunction, the same functions in the same order
     """
-    common = [f.basis for f in functions if isinstance(f, KernelFunction) and f.basis.common]
+    common = [f.basis for f in functions if isinstance(f, KernelFunction | PoolFunction) and f.basis.common]
 
     def shared(function: HashFunction) -> HashFunction:
-        if not isinstance(function, KernelFunction) or not function.basis.common:
+        if not isinstance(function, KernelFunction | PoolFunction) or not function.basis.common:
             return function
         return replace(function, basis=common[0]) if function.basis.same_as(common[0]) else function
 
@@ -240,7 +328,7 @@ def in_one_kernel(functions: Sequence[HashFunction]) -> KernelExpansions:
 
     Parameters
     ----------
-    functions : sequence of KernelFunction
+    functions : sequence of KernelFunction or PoolFunction
 
     Returns
     -------
@@ -250,6 +338,8 @@ def in_one_kernel(functions: Sequence[HashFunction]) -> KernelExpansions:
     """
     own: list[KernelFunction] = []
     for bit, function in enumerate(functions):
+        if isinstance(function, PoolFunction):
+            function = function.on_whole_pool()
         if not isinstance(function, KernelFunction):
             raise ValueError(f"all functions must be kernel functions, got bit {bit} of kind {function.kind!r}")
         own.append(function)

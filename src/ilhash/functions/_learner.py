@@ -74,7 +74,8 @@ class LearnerSettings:
     scaling : {"columns", "whole"}, how features are standardised
     n_centers : int, centres of a kernel function
     kernel_width : float, optional, of a kernel function; by default from the data
-    centers : {"common", "private"}, whether all kernel functions of a model have the same centres
+    centers : {"common", "pool", "private"}
+        Whether all kernel functions of a model have the same centres, some of the same pool each, or their own.
     n_trees, tree_depth, learning_rate : int, int and float, of boosted trees
     sample : callable, gives so many seeded rows with all features, the same for all bits, or None where there are none
     """
@@ -94,7 +95,7 @@ class LearnerSettings:
         check_count("n_centers", self.n_centers)
         if self.kernel_width is not None:
             check_positive("kernel_width", self.kernel_width)
-        check_choice("centers", self.centers, ("common", "private"))
+        check_choice("centers", self.centers, ("common", "pool", "private"))
         check_count("n_trees", self.n_trees)
         check_count("tree_depth", self.tree_depth)
         check_positive("learning_rate", self.learning_rate)
