@@ -8,7 +8,7 @@ from ._codewords import CodewordFunction
 from ._cosine import CosineFunction
 from ._encoder import Encoder
 from ._kernel import KernelExpansions, KernelFunction, KernelLearner, RadialBasis, in_one_kernel, share_common_basis
-from ._kinds import functions_from_arrays, functions_to_arrays, register
+from ._kinds import LEARNERS, functions_from_arrays, functions_to_arrays, register
 from ._learner import Fitted, Learner, LearnerSettings, scaling_for, standardization
 from ._linear import LinearFunction, LinearLearner, padded_weights
 from ._trees import TreeFunction
@@ -17,4 +17,4 @@ __all__ = ["Encoder", "HashFunction", "Stored", "functions_from_arrays", "functi
 __all__ += ["AnchorFunction", "Anchors", "ClassifierFunction", "CodewordFunction", "CosineFunction", "KernelFunction"]
 __all__ += ["KernelExpansions", "LinearFunction", "RadialBasis", "TreeFunction", "in_one_kernel", "padded_weights"]
 __all__ += ["Fitted", "KernelLearner", "Learner", "LearnerSettings", "LinearLearner", "TreeBooster", "make_learner"]
-__all__ += ["scaling_for", "share_common_basis", "standardization"]
+__all__ += ["LEARNERS", "scaling_for", "share_common_basis", "standardization"]
