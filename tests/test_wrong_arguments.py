@@ -240,7 +240,9 @@ def of_measures(table, folder):
     base = {"base_codes": CODES, "base_labels": Y, "query_codes": CODES[:5], "query_labels": Y[:5]}
     rule = {"ties": "expected", "n_bits": 12, "n_threads": 1}
     among = {"radius": 2, "empty": 0}
-    table.put("evaluate", evaluation.evaluate, {**base, **rule, **among, "ks": (3,), "relevance": None}, base)
+    table.put(
+        "evaluate", evaluation.evaluate, {**base, **rule, **among, "ks": (3,), "relevance": None, "base": "new"}, base
+    )
     for name in ("mean_average_precision", "precision_at_k", "recall_at_k"):
         table.put(name, getattr(evaluation, name), {**base, "k": 3, **rule}, base)
     table.put("precision_recall_curve", evaluation.precision_recall_curve, {**base, **rule}, base)
@@ -281,6 +283,8 @@ def of_truth(table, folder):
     table.put(
         "Protocol", lambda data, **given: evaluation.Protocol(**given).split(data), {**rules, "data": Y}, ["data"]
     )
+    honest = {**rules, "base": "new", "n_new": 12, "data": Y}
+    table.put("Protocol of new items", lambda data, **given: evaluation.Protocol(**given).split(data), honest, ["data"])
     unseen = {**rules, "held_out": 1, "data": four}
     table.put("UnseenClasses", lambda data, **given: evaluation.UnseenClasses(**given).split(data), unseen, ["data"])
     table.put("GivenQueries", evaluation.GivenQueries, {**rules, "truth": ""})
@@ -293,6 +297,10 @@ def of_truth(table, folder):
     )
     blocks = {"base_blocks": [(CODES, Y)], **queries}
     table.put("Protocol.evaluate_blocks", ruled.evaluate_blocks, {**blocks, "n_bits": 12}, blocks)
+    chosen = {"k": 3, "n_queries": 5, "seed": 0, "ties": "expected", "n_threads": 1}
+    table.put("retrieval_scorer", evaluation.retrieval_scorer, chosen)
+    scored = {"estimator": methods.ITQ(4).fit(X), "X": X, "y": Y}
+    table.put("RetrievalScorer.__call__", evaluation.retrieval_scorer(3), scored, ["X", "y"])
 
 
 def of_statistics(table, folder):

@@ -14,6 +14,7 @@ from ilhash import codes
 from ilhash.evaluation import GivenQueries, Protocol, UnseenClasses, evaluate
 
 HASH = "4179b02f1fb3"
+NEW_HASH = "dd1a161a4f80"
 UNSEEN_HASH = "96e2f2869baa"
 
 seeds = st.integers(0, 2**32 - 1)
@@ -89,6 +90,80 @@ def test_every_field_changes_the_hash():
     assert len(hashes) == len(changes) + 3
     named = {field.name for field in dataclasses.fields(one)}
     assert named == {*changes, "n_neighbors"}  # a new field must be added here, and raises the format number
+
+
+def test_the_base_changes_the_hash_unless_it_is_all():
+    assert Protocol(10, 5, base="all").hash == Protocol(10, 5).hash
+    others = [{"base": "new"}, {"base": "seen"}, {"base": "new", "n_new": 9}, {"base": "seen", "n_new": 9}]
+    assert len({Protocol(10, 5, **one).hash for one in [{}, *others]}) == 5
+    assert Protocol(2_000, 500, base="new").hash == NEW_HASH
+    assert {field.name for field in dataclasses.fields(Protocol)} >= {"base", "n_new"}
+
+
+@given(st.integers(6, 200), seeds)
+@settings(deadline=None, max_examples=60)
+def test_new_items_are_never_trained_on_and_seen_ones_are(n, seed):
+    rng = np.random.default_rng(seed)
+    n_queries = int(rng.integers(1, n - 4))
+    n_new = [None, int(rng.integers(1, n - n_queries))][int(rng.integers(2))]
+    held_out = n_new or (n - n_queries) // 2
+    n_train = [None, int(rng.integers(1, n - n_queries - held_out + 1))][int(rng.integers(2))]
+    rules = {"n_train": n_train, "n_new": n_new, "seed": seed}
+    new, seen = (Protocol(n_queries, 1, base=base, **rules).split(n) for base in ("new", "seen"))
+    assert np.array_equal(new.queries, Protocol(n_queries, 1, seed=seed).split(n).queries)
+    for name in ("queries", "train", "seen", "new"):
+        assert np.array_equal(getattr(new, name), getattr(seen, name))
+        assert (np.diff(getattr(new, name)) > 0).all()
+    assert np.array_equal(new.base, new.new)
+    assert np.array_equal(seen.base, new.seen)
+    assert len(new.train) == (n_train or n - n_queries - held_out)
+    assert len(new.seen) == len(new.new) == min(len(new.train), held_out)
+    assert set(new.seen) <= set(new.train)
+    assert not set(new.new) & set(new.train)
+    assert not set(new.queries) & {*new.train, *new.new}
+
+
+def test_all_of_a_base_is_seen_or_new():
+    split = Protocol(20, 5, n_train=30).split(100)
+    assert np.array_equal(split.seen, split.train)
+    assert sorted([*split.seen, *split.new]) == split.base.tolist()
+    parts = UnseenClasses(4, 3, n_train=5, held_out=1).split(np.repeat([0, 1, 2], 12))
+    assert len(parts.unseen.seen) == 0
+    assert np.array_equal(parts.unseen.new, parts.unseen.base)
+    assert np.array_equal(parts.seen.seen, parts.train)
+
+
+def test_reports_say_which_base_they_measured():
+    rng = np.random.default_rng(0)
+    packed, y = rng.integers(0, 255, (60, 1), dtype=np.uint8), rng.integers(0, 3, 60)
+    for base, words in (("all", "those of training among them"), ("seen", "may have seen"), ("new", "did not see")):
+        protocol = Protocol(10, 5, base=base)
+        split = protocol.split(60)
+        asked = packed[split.queries], y[split.queries]
+        result = protocol.evaluate(packed[split.base], y[split.base], *asked, n_bits=8)
+        blocks = protocol.evaluate_blocks([(packed[split.base], y[split.base])], *asked, n_bits=8)
+        assert result.base == blocks.base == result.to_dict()["base"] == base
+        assert words in str(result)
+    assert "base: not stated" in str(evaluate(packed, y, packed[:3], y[:3], ks=3))
+    with pytest.raises(ValueError, match="base must be one of 'all', 'seen', 'new', got 'old'"):
+        evaluate(packed, y, packed[:3], y[:3], ks=3, base="old")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"base": "old"}, "base must be one of 'all', 'seen', 'new', got 'old'"),
+        ({"n_new": 3}, r"n_new must be None where all points are searched \(base='all'\), got 3"),
+        ({"base": "new", "n_new": 0}, "n_new must be a whole number of at least 1, got 0"),
+        ({"base": "new", "n_new": 90}, "n_new must leave some of the 90 points to learn from, got 90"),
+        ({"base": "seen", "n_new": 4}, "k must be at most the 4 points of the seen and of the new base, got 5"),
+        ({"base": "new", "n_train": 46}, "n_train must be at most the 45 points that may be learned from, got 46"),
+        ({"base": "new", "n_train": 4}, "k must be at most the 4 points"),
+    ],
+)
+def test_bases_that_cannot_be_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        Protocol(10, 5, **given).split(100)
 
 
 @given(st.integers(2, 6), seeds)
@@ -182,7 +257,7 @@ def test_relevance_of_a_protocol():
         (lambda: Protocol(5, 1, n_neighbors=3), "n_neighbors must be given with"),
         (lambda: Protocol(5, 1, seed=-1), "seed must be a whole number of at least 0"),
         (lambda: Protocol(5, 4).split(8), "at least n_queries \\+ max\\(k\\) = 9 points, got 8"),
-        (lambda: Protocol(5, 1, n_train=9).split(12), "n_train must be at most the 7 points of the base, got 9"),
+        (lambda: Protocol(5, 1, n_train=9).split(12), "n_train must be at most the 7 points that may be learned from, got 9"),
         (lambda: UnseenClasses(1, 1, held_out=0), "held_out must be a whole number of at least 1"),
         (lambda: UnseenClasses(1, 1, held_out="cat"), "a number or a list of labels"),
         (lambda: UnseenClasses(1, 1, held_out=[]), "a number or a list of labels"),

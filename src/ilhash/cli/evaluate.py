@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from typer import Argument, Option
 
 import ilhash
 from ilhash import plots
+from ilhash._checks import check_choice
 from ilhash.cli._files import NumbersAndPicture, read_labels
 from ilhash.cli._options import CodeBits, ForceFiles, NThreads, Numbers
 from ilhash.cli._screen import errors, tell
@@ -29,6 +31,9 @@ def evaluate(
     k: Annotated[list[int] | None, Option("-k", help="Places looked at; may be given several times.")] = None,
     radius: Annotated[int, Option(help="Hamming radius.")] = 2,
     seed: Annotated[int, Option(help="Of the draw of queries.")] = 0,
+    stated: Annotated[
+        str | None, Option("--base", help="Printed beside the numbers: did training see the items? all, seen or new.")
+    ] = None,
     n_threads: NThreads = 1,
     json_path: Numbers = None,
     plot: Annotated[Path | None, Option(help="File for a picture of the curves (.png, .pdf, .svg).")] = None,
@@ -39,6 +44,8 @@ def evaluate(
         raise ValueError("--queries and --query-labels must be given together, got one of them")
     if queries is not None and queries.exists() and codes.exists() and queries.samefile(codes):
         raise ValueError(f"--queries must be other items than the codes, or they find themselves, got {queries}")
+    if stated is not None:
+        check_choice("--base", stated, ("all", "seen", "new"))
     written = NumbersAndPicture(json_path, plot, force=force)
     base, truth = _labelled(codes, labels, bits, "--labels")
     rules: dict[str, Any] = {"k": k or [10, 100], "radius": radius}
@@ -60,6 +67,7 @@ def evaluate(
     with errors.status("measuring"):
         blocks = _searched_blocks(base, truth, searched)
         result = protocol.evaluate_blocks(blocks, *asked, n_bits=base.n_bits, n_threads=n_threads)
+    result = replace(result, base=stated)  # codes do not tell what their model was trained on
     tell(str(result))
     title = str(result).partition("\n")[0]
     written.write(result.to_dict(), lambda: plots.curves(result.histograms, title))

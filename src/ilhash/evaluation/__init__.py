@@ -9,7 +9,8 @@ expected value over all orders of the ties is reported here, with the best and t
         |
     measures      precision@k, recall@k, mAP, radius, whole curves: no sorting, every k at once
 
-:func:`evaluate` does all of it in one call; :func:`distance_histograms` gives values for each query.
+:func:`evaluate` does all of it in one call; :func:`distance_histograms` gives values for each query;
+:func:`retrieval_scorer` is precision@k for scikit-learn's searches.
 """
 
 from ilhash.evaluation._bit_by_bit import PrecisionBitByBit
@@ -43,11 +44,13 @@ from ilhash.evaluation._retrieval import (
     recall_at_k,
     within_radius,
 )
+from ilhash.evaluation._scorer import retrieval_scorer
 
 __all__ = ["EqualLabels", "Relevance", "RowLists", "SharedLabels", "by_label", "by_neighbors", "by_shared_labels"]
 __all__ += ["Curves", "Evaluation", "Histograms", "PrecisionBitByBit", "Scores", "WithinRadius"]
 __all__ += ["distance_histograms", "evaluate", "hamming_distances", "mean_average_precision", "precision_at_k"]
 __all__ += ["precision_recall_curve", "recall_at_k", "within_radius"]
+__all__ += ["retrieval_scorer"]
 __all__ += ["GivenQueries", "Protocol", "Split", "UnseenClasses", "UnseenSplit"]
 __all__ += ["CodeStatistics", "DotProducts", "code_dot_products", "code_statistics", "compare_with_random"]
 __all__ += ["kernel_dot_products", "orthogonality", "random_dot_products", "weight_dot_products"]

@@ -23,7 +23,9 @@ from ilhash.evaluation._relevance import Relevance, by_label, by_neighbors, by_s
 from ilhash.evaluation._report import Evaluation, evaluate
 
 FORMAT = 1  # of the hash: raise it when the same fields come to mean another split or measure
+BASES = ("all", "seen", "new")
 _RELEVANCE = ("labels", "shared labels", "neighbors")
+_LATER = {"base": "all", "n_new": None}
 _HASHED_AS = {"n_neighbors": "n_neighbours", "neighbors": "neighbours"}  # hashes outlive names
 
 Rows = NDArray[np.int64]
@@ -37,11 +39,15 @@ class Split:
     ----------
     base, queries, train : int64 array, what is searched, what is searched for, and what may be learned from; queries
         are in neither of the others
+    seen, new : int64 array, items that may be learned from, and items that are not; of equal numbers where the protocol
+        searches one of them, else all of the base
     """
 
     base: Rows
     queries: Rows
     train: Rows
+    seen: Rows
+    new: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,9 @@ class _Rules:
     def hash(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of all fields: equal protocols, equal hash, everywhere."""
         fields = {_HASHED_AS.get(name, name): value for name, value in asdict(self).items()}
+        for name, value in _LATER.items():  # fields that came later are not in the hashes of before
+            if name in fields and fields[name] == value:
+                del fields[name]
         fields["relevance"] = _HASHED_AS.get(self.relevance, self.relevance)
         stated = {"format": FORMAT, "protocol": type(self).__name__, **fields}
         text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -181,7 +190,7 @@ class _Rules:
     def _asked(self) -> dict[str, Any]:
         """The measures that the protocol asks for."""
         rules = {name: getattr(self, name) for name in ("ks", "radius", "ties", "empty")}
-        return {**rules, "protocol_hash": self.hash}
+        return {**rules, "protocol_hash": self.hash, "base": getattr(self, "base", None)}
 
     def _judged(self, codes: Any, truth: Any, name: str, **how: bool) -> tuple[Any, Any]:
         """Leave out codes whose label is unknown."""
@@ -209,7 +218,7 @@ class _Rules:
     def _train(self, base: Rows) -> Rows:
         wanted = len(base) if self.n_train is None else self.n_train
         if wanted > len(base):
-            raise ValueError(f"n_train must be at most the {len(base)} points of the base, got {wanted}")
+            raise ValueError(f"n_train must be at most the {len(base)} points that may be learned from, got {wanted}")
         return base[:wanted]
 
 
@@ -226,6 +235,11 @@ class Protocol(_Rules):
     ties, radius, empty : as in :func:`evaluate`
     seed : int, default 0, of the draws
     n_neighbors : int, optional, how many are relevant under "neighbors"
+    base : {"all", "seen", "new"}, default "all"
+        What is searched: all points but the queries, those of training too; or, of points some of which are never
+        trained on, as many that may be trained on ("seen") or as many that are not ("new"). What a bit was trained on
+        carries its label in its code: items that come after training are "new".
+    n_new : int, optional, points that are never trained on, for "seen" and "new"; None: half of what is no query
 
     Examples
     --------
@@ -235,7 +249,22 @@ class Protocol(_Rules):
     (4, 2, True)
     >>> len(protocol.hash)
     12
+    >>> split = Protocol(n_queries=2, k=1, base="new").split(12)
+    >>> len(split.train), len(split.base), np.intersect1d(split.train, split.base).tolist()
+    (5, 5, [])
     """
+
+    base: str = "all"
+    n_new: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("base", self.base, BASES)
+        if self.n_new is None:
+            return
+        if self.base == "all":
+            raise ValueError(f"n_new must be None where all points are searched (base='all'), got {self.n_new!r}")
+        self._set("n_new", check_count("n_new", self.n_new))
 
     def split(self, data: Any) -> Split:
         """Draw queries, base and training points.
@@ -248,8 +277,20 @@ class Protocol(_Rules):
         -------
         Split, rows of each
         """
-        queries, base = self._cut(self._permuted(np.arange(_size(data)), 0), "points")
-        return _split(base, queries, self._train(base))
+        queries, others = self._cut(self._permuted(np.arange(_size(data)), 0), "points")
+        if self.base == "all":
+            return _split(others, queries, self._train(others))
+        n_new = len(others) // 2 if self.n_new is None else self.n_new
+        if n_new >= len(others):
+            raise ValueError(f"n_new must leave some of the {len(others)} points to learn from, got {n_new}")
+        train, new = self._train(others[: len(others) - n_new]), others[len(others) - n_new :]
+        n_base = min(len(train), len(new))
+        if n_base < max(self.ks):
+            raise ValueError(
+                f"k must be at most the {n_base} points of the seen and of the new base, got {max(self.ks)}"
+            )
+        seen, new = np.sort(train[:n_base]), np.sort(new[:n_base])
+        return Split(seen if self.base == "seen" else new, np.sort(queries), np.sort(train), seen, new)
 
 
 @dataclass(frozen=True)
@@ -390,4 +431,6 @@ def _size(data: Any) -> int:
 
 
 def _split(base: Rows, queries: Rows, train: Rows) -> Split:
-    return Split(np.sort(base), np.sort(queries), np.sort(train))
+    """Return a split of which all of the base is searched, be it seen or new."""
+    base, train = np.sort(base), np.sort(train)
+    return Split(base, np.sort(queries), train, np.intersect1d(base, train), np.setdiff1d(base, train))

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 
 from ilhash import codes
+from ilhash._checks import check_choice
 from ilhash.evaluation._codes_statistics import CodeStatistics, code_statistics
 from ilhash.evaluation._histograms import distance_histograms
 from ilhash.evaluation._labels import known_only
 from ilhash.evaluation._measures import TIES, Histograms, Ties, check_empty, check_ties, mean_defined
 from ilhash.evaluation._relevance import Relevance, relevance_from_labels
+
+# What the base is to the model, in words.
+BASES: dict[str | None, str] = {
+    "all": "all items but the queries, those of training among them",
+    "seen": "items that training may have seen, whose codes may carry their labels",
+    "new": "items that training did not see",
+    None: "not stated whether training saw its items",
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,7 @@ class Evaluation:
     within, codes : WithinRadius, means within a radius, and CodeStatistics, of the base
     histograms : Histograms, what all of this was computed from; not in ``to_dict()``
     protocol_hash : str, which protocol this was measured under, if one was stated
+    base : {"all", "seen", "new"}, whether items that training saw were searched, others, or both, if that was stated
     """
 
     n_base: int
@@ -114,6 +124,7 @@ class Evaluation:
     codes: CodeStatistics
     histograms: Histograms
     protocol_hash: str | None = None
+    base: str | None = None
 
     @classmethod
     def of(
@@ -126,13 +137,14 @@ class Evaluation:
         ties: Ties,
         empty: int | str,
         protocol_hash: str | None,
+        base: str | None = None,
     ) -> Evaluation:
         """Compute every measure from the histograms of distances.
 
         Parameters
         ----------
         found, codes : Histograms of the queries and CodeStatistics of the base
-        ks, radius, ties, empty, protocol_hash : as in :func:`evaluate`
+        ks, radius, ties, empty, protocol_hash, base : as in :func:`evaluate`
 
         Returns
         -------
@@ -150,6 +162,7 @@ class Evaluation:
             codes=codes,
             histograms=found,
             protocol_hash=protocol_hash,
+            base=base,
         )
 
     @property
@@ -194,6 +207,7 @@ class Evaluation:
         balance, entropy = self.codes.bit_balance, self.codes.bit_entropy
         lines = [
             f"{self.n_queries:,} queries, {self.n_base:,} base items, {self.n_bits} bits; protocol {stated}",
+            f"base: {BASES[self.base]}",
             f"{'':<16}{self.ties:<13}[pessimistic, optimistic]",
             *self._rows(),
             f"within radius {self.within.radius}: precision {self.within.precision:.4f}, recall "
@@ -236,6 +250,7 @@ def evaluate(
     empty: int | str = 0,
     relevance: Relevance | None = None,
     protocol_hash: str | None = None,
+    base: str | None = None,
 ) -> Evaluation:
     """Measure a retrieval in every way at once; the distances are computed once.
 
@@ -251,6 +266,8 @@ def evaluate(
     empty : {0, "skip"}, default 0, what an empty ball counts for precision: 0, or "skip" to leave it out
     relevance : Relevance, optional, instead of labels, such as :func:`by_neighbors`
     protocol_hash : str, optional, the hash of the protocol that chose all this; :meth:`Protocol.evaluate` fills it in
+    base : {"all", "seen", "new"}, optional, what the base is to the model, which codes do not tell: items of which some
+        were trained on, only such as may have been, or only such as were not; filled in likewise, and printed
 
     Returns
     -------
@@ -265,15 +282,17 @@ def evaluate(
     """
     check_ties(ties)
     check_empty(empty)
+    if base is not None:
+        check_choice("base", base, [name for name in BASES if name])
     if relevance is None:
         base_codes, base_labels = known_only(base_codes, base_labels, "base_labels")
         query_codes, query_labels = known_only(query_codes, query_labels, "query_labels")
         relevance = relevance_from_labels(base_labels, query_labels)
     elif base_labels is not None or query_labels is not None:
         raise ValueError("base_labels and query_labels must be None where relevance is given, got both")
-    base = codes.check(base_codes, n_bits, "base_codes")
-    if len(base) == 0:
+    packed = codes.check(base_codes, n_bits, "base_codes")
+    if len(packed) == 0:
         raise ValueError("base_codes must have rows to be searched, got none")
-    found = distance_histograms(base, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
-    statistics = code_statistics(base, n_bits)
-    return Evaluation.of(found, statistics, ks=ks, radius=radius, ties=ties, empty=empty, protocol_hash=protocol_hash)
+    found = distance_histograms(packed, query_codes, relevance, n_bits=n_bits, n_threads=n_threads)
+    stated = {"protocol_hash": protocol_hash, "base": base}
+    return Evaluation.of(found, code_statistics(packed, n_bits), ks=ks, radius=radius, ties=ties, empty=empty, **stated)
