@@ -9,6 +9,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from tests.methods.contract import MethodContract
 
 import ilhash
@@ -273,3 +274,23 @@ def test_equal_kinds_have_names_of_their_own():
 def test_bad_models_are_refused(digits, models, error, message):
     with pytest.raises(error, match=message):
         Mix(models).fit(*digits)
+
+
+def test_trained_models_are_put_side_by_side(digits, tmp_path):
+    X, y = digits
+    one, other = ILH(n_bits=5, **SMALL).fit(X, y), ITQ(n_bits=4).fit(X)
+    mix = Mix.of([one, other])
+    assert np.array_equal(mix.decision_function(X), np.hstack([one.decision_function(X), other.decision_function(X)]))
+    mix.save(tmp_path / "mix")
+    assert np.array_equal(ilhash.load(tmp_path / "mix").transform(X), mix.transform(X))
+    assert (one.n_bits, other.n_bits) == (5, 4)
+
+
+def test_models_that_do_not_fit_together_are_refused(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="trained on vectors of the same features, got 64, 10"):
+        Mix.of([ITQ(n_bits=4).fit(X), ITQ(n_bits=4).fit(X[:, 20:30])])
+    with pytest.raises(NotFittedError):
+        Mix.of([ITQ(n_bits=4)])
+    with pytest.raises(ValueError, match="models must be a list of at least one model"):
+        Mix.of([])

@@ -9,7 +9,7 @@ import pytest
 import ilhash
 from ilhash import ILH, HoldOut, grow, methods, prune
 from ilhash.ensemble._drawn_rows import DrawnRows
-from ilhash.vectors import VectorSource, fingerprint
+from ilhash.vectors import SelectedRows, VectorSource, fingerprint
 from ilhash.vectors.io import _chunked, _parquet
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -84,10 +84,21 @@ WRITERS = {
 }
 
 
-@pytest.fixture(params=WRITERS, scope="module")
+SELECTED = "every other row of "
+
+
+@pytest.fixture(params=[*WRITERS, f"{SELECTED}zarr 2", f"{SELECTED}directory of npy", SELECTED], scope="module")
 def source(request, digits, tmp_path_factory):
-    path = WRITERS[request.param](tmp_path_factory.mktemp("source"), digits[0])
-    return ilhash.open_vectors(path)
+    X, folder = digits[0], tmp_path_factory.mktemp("source")
+    if not request.param.startswith(SELECTED):
+        return ilhash.open_vectors(WRITERS[request.param](folder, X))
+    twice = np.repeat(X, 2, axis=0)
+    np.save(folder / "map.npy", twice)
+    written = WRITERS.get(request.param.removeprefix(SELECTED))
+    base = (
+        np.load(folder / "map.npy", mmap_mode="r") if written is None else ilhash.open_vectors(written(folder, twice))
+    )
+    return SelectedRows(base, np.arange(0, len(twice), 2))
 
 
 # ---------------------------------------------------------------------------------------------- as the array
@@ -141,7 +152,7 @@ def test_sources_travel_by_name(digits, source):
     if not isinstance(source, VectorSource):
         pytest.skip("a memory map")
     data = pickle.dumps(source)
-    assert len(data) < X.nbytes / 10
+    assert len(data) < X.nbytes / 10 + getattr(source, "numbers", np.empty(0)).nbytes
     there = pickle.loads(data).open()  # noqa: S301 (our own)
     assert np.array_equal(there[5:900], X[5:900])
 

@@ -17,6 +17,7 @@ from ilhash.tuning._trials import Bench, Trial, encode_microseconds, is_nested, 
 FAMILIES = 3  # the best, whose mixes are tried; what is cheap and jointly learnt comes beside them
 BESIDE = ("ITQ", "CCAITQ")
 QUERIES = 500  # that choose bits one by one, and as many points at least that then judge the choice
+MIXES_END = 0.92  # share of the time after which no more are tried
 ERRORS = 1.0  # standard errors by which chosen bits must be better than what there was
 
 
@@ -79,7 +80,7 @@ def _families(course: Course, known: dict[str, Candidate]) -> list[_Family]:
 
 
 def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
-    if course.budget.over():
+    if course.budget.over(MIXES_END):
         course.complete = False
         return
     try:
@@ -107,7 +108,7 @@ def try_best_bits(course: Course) -> Trial | None:
     if retrieval is None or retrieval.finds or len(bench.parts.choosing) > 1 or len(retrieval.rows) < 2 * QUERIES:
         return None
     pool = _pool(bench)
-    if sum(trial.n_bits for trial in pool) <= course.n_bits or course.budget.over():
+    if sum(trial.n_bits for trial in pool) <= course.n_bits or course.budget.over(MIXES_END):
         return None
     course.say("the best bits of all families")
     half = len(retrieval.rows) // 2
