@@ -287,7 +287,7 @@ def test_trained_models_are_put_side_by_side(digits, tmp_path):
 
 
 def test_models_that_do_not_fit_together_are_refused(digits):
-    X, y = digits
+    X, _ = digits
     with pytest.raises(ValueError, match="trained on vectors of the same features, got 64, 10"):
         Mix.of([ITQ(n_bits=4).fit(X), ITQ(n_bits=4).fit(X[:, 20:30])])
     with pytest.raises(NotFittedError):
