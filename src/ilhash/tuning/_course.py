@@ -1,11 +1,12 @@
 """Successive halving: all candidates with few bits, the better half with more, the best with all.
 
 What is trained is decided by expected seconds, not by the clock, so that the same call gives the same model; only where
-a machine is much slower than expected the clock ends the course early.
+a machine takes twice as long or more does the clock matter.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from dataclasses import dataclass, field
 from ilhash.tuning._candidates import Candidate
 from ilhash.tuning._trials import Bench, Trial
 
-CHEAP = 0.02  # share of the budget below which a candidate is never dropped
-SHARES = (0.3, 0.55, 0.8)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
+CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
+TOO_SHORT = 0.1  # share of the time below which nothing is told of how slow a machine is
+SHARES = (0.5, 0.65, 0.8)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ class Budget:
 
     seconds: float
     workers: int
-    spent: float = 0.0
+    spent: float = 0.0  # core seconds, as expected
     begin: float = field(default_factory=time.monotonic)
+    slowness: int = 1  # 2, 4, ... where a machine takes that much longer than expected
 
     @property
     def total(self) -> float:
@@ -57,6 +60,13 @@ class Budget:
     def over(self, share: float = 1.0) -> bool:
         """Whether the clock says that such a share of the time has gone."""
         return time.monotonic() - self.begin > share * self.seconds
+
+    def spend(self, expected: float) -> None:
+        """Note what was done; where the clock says that it took much longer, so will the rest."""
+        self.spent += expected
+        passed = (time.monotonic() - self.begin) * self.workers
+        while passed > 2 * self.spent and passed > TOO_SHORT * self.total:
+            self.slowness, self.spent = 2 * self.slowness, 2 * self.spent
 
     def left(self) -> float:
         """Seconds left on the clock."""
@@ -85,14 +95,40 @@ class Course:
     complete: bool = True  # whether the clock let all of it happen
 
     def run(self, candidates: list[Candidate]) -> None:
-        """Try candidates; the trials are the bench's."""
+        """Try candidates; the trials are the bench's.
+
+        What is cheap is trained to the end before anything else is begun: whatever happens then, there is an answer.
+        """
         rounds = sorted({max(1, self.n_bits // 4), max(1, self.n_bits // 2), self.n_bits})
-        alive = {candidate.name: candidate for candidate in self._affordable(candidates)}
+        cheap, others = self._divided(self._affordable(candidates))
+        for place, candidate in enumerate(cheap):
+            limit = CHEAP * self.budget.total if place else math.inf  # one must be had
+            have = 0
+            for n_bits in rounds:
+                if self._step(candidate, have, n_bits, limit) is None:
+                    break
+                have = n_bits
+        self._halve({candidate.name: candidate for candidate in others}, rounds)
+
+    def _divided(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+        """Return what is cheap, the cheapest first, and the rest."""
+        ordered = sorted(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
+        together, n_cheap = 0.0, 0
+        for candidate in ordered:
+            again = 1.0 if candidate.grows else 1.75  # half of the bits, and a quarter, come before
+            together += again * self.expected(candidate, 0, self.n_bits)
+            if n_cheap and together > CHEAP * self.budget.total:
+                break
+            n_cheap += 1
+        return ordered[:n_cheap], ordered[n_cheap:]
+
+    def _halve(self, alive: dict[str, Candidate], rounds: list[int]) -> None:
         have = dict.fromkeys(alive, 0)
         for number, n_bits in enumerate(rounds):
             limit = SHARES[number + len(SHARES) - len(rounds)] * self.budget.total
             last: dict[str, Trial] = {}
-            for candidate in self._in_order(alive, number):
+            # Once there are scores the best comes first: the leader must not lack the time.
+            for candidate in sorted(alive.values(), key=lambda one: -self._best_score(one.name)):
                 trial = self._step(candidate, have[candidate.name], n_bits, limit)
                 if trial is not None:
                     last[candidate.name] = trial
@@ -102,10 +138,10 @@ class Course:
 
     def _affordable(self, candidates: list[Candidate]) -> list[Candidate]:
         """Leave out what could never be trained to the end; the cheapest always can."""
-        cheapest = min(candidates, key=lambda candidate: candidate.seconds(self.n_bits))
+        cheapest = min(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
         kept = []
         for candidate in candidates:
-            needed = candidate.seconds(self.n_bits)
+            needed = self.expected(candidate, 0, self.n_bits)
             if candidate is cheapest or needed <= SHARES[-1] * self.budget.total:
                 kept.append(candidate)
             else:
@@ -113,45 +149,43 @@ class Course:
                 self.left_out[candidate.name] = f"it would take about {minutes:.0f} minutes"
         return kept
 
-    def _in_order(self, alive: dict[str, Candidate], number: int) -> list[Candidate]:
-        """Return the cheapest first, and once there are scores the best first: the leader must not lack the time."""
-        if number == 0:
-            return sorted(alive.values(), key=lambda candidate: candidate.seconds(self.n_bits))
-        return sorted(alive.values(), key=lambda candidate: -self._best_score(candidate.name))
+    def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:
+        """Return core seconds; what is not ILH keeps one core busy, and the others waiting."""
+        own = candidate.more(have, n_bits) * (1 if candidate.grows else self.budget.workers)
+        return own * self.budget.slowness
 
     def _best_score(self, name: str) -> float:
         return max((trial.score for trial in self.bench.trials if trial.name == name), default=-1.0)
 
     def _step(self, candidate: Candidate, have: int, n_bits: int, limit: float) -> Trial | None:
-        needed = candidate.more(have, n_bits)
-        late = self.budget.over(SHARES[-1])
-        if self.bench.trials and (late or self.budget.spent + needed > limit):
-            self.complete = self.complete and not late
+        needed = self.expected(candidate, have, n_bits)
+        late = self.budget.over(SHARES[-1]) and limit < math.inf
+        if late or self.budget.spent + needed > limit:
+            self.complete = self.complete and not late and self.budget.slowness == 1
             self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
             return None
         self.say(f"{candidate.name}, {n_bits} bits")
-        trial = self.bench.try_candidate(candidate, n_bits, lambda: self.budget.over(SHARES[-1]))
-        self.budget.spent += needed
+        trial = self.bench.try_candidate(candidate, n_bits, lambda: limit < math.inf and self.budget.over(SHARES[-1]))
+        self.budget.spend(needed)
         if trial is not None and trial.n_bits < n_bits:
             self.complete = False
             self.left_out[candidate.name] = f"the time sufficed for {trial.n_bits} of {n_bits} bits"
         if trial is None:
             self.left_out[candidate.name] = f"it has no {n_bits} bits on these data"
             return None
-        expected = trial.encode_us * self.n_bits / trial.n_bits
-        if self.max_encode_us is not None and expected > self.max_encode_us:
-            self.left_out[candidate.name] = f"encoding would take about {expected:.0f} microseconds"
+        encoding = trial.encode_us * self.n_bits / trial.n_bits
+        if self.max_encode_us is not None and encoding > self.max_encode_us:
+            self.left_out[candidate.name] = f"encoding would take about {encoding:.0f} microseconds"
             return None
         return trial
 
     def _survivors(self, alive: dict[str, Candidate], last: dict[str, Trial]) -> dict[str, Candidate]:
-        """Keep what is cheap, and the better half of the rest; who was passed over has no more to say."""
-        cheap = {name for name in last if alive[name].seconds(self.n_bits) <= CHEAP * self.budget.total}
-        others = sorted((name for name in last if name not in cheap), key=lambda name: -last[name].score)
-        kept = others[: (len(others) + 1) // 2]
-        for name in others[len(kept) :]:
+        """Keep the better half; who was passed over has no more to say."""
+        ranked = sorted(last, key=lambda name: -last[name].score)
+        kept = ranked[: (len(ranked) + 1) // 2]
+        for name in ranked[len(kept) :]:
             self.left_out[name] = f"others were better with {last[name].n_bits} bits"
-        return {name: alive[name] for name in [*kept, *sorted(cheap)]}
+        return {name: alive[name] for name in kept}
 
     def say(self, current: str) -> None:
         """Tell what is tried now, and what leads."""

@@ -317,7 +317,7 @@ class _Conclusion:
         """Return what the same recipe with twice the bits is worth, where the time suffices."""
         budget, known = self.course.budget, {candidate.name: candidate for candidate in self.known}
         parts = [(known[name], n_bits) for name, n_bits in best.recipe]
-        needed = sum(candidate.more(n_bits, 2 * n_bits) for candidate, n_bits in parts)
+        needed = sum(self.course.expected(candidate, n_bits, 2 * n_bits) for candidate, n_bits in parts)
         if not parts or budget.spent + needed > budget.total or needed / budget.workers > budget.left():
             return None
         self.course.say(f"{best.name}: twice the bits")
