@@ -181,8 +181,8 @@ def fit(cls, parameters):
     return trained
 
 
-def learner(C="auto", scaling="columns", n_centers=5, kernel_width=None, kind="linear"):
-    settings = LearnerSettings(C=C, scaling=scaling, n_centers=n_centers, kernel_width=kernel_width)
+def learner(C="auto", scaling="columns", n_centers=5, kernel_width=None, kind="linear", **more):
+    settings = LearnerSettings(C=C, scaling=scaling, n_centers=n_centers, kernel_width=kernel_width, **more)
     rows = gather(X, np.arange(40), np.zeros(4, np.float32))
     make_learner(kind, settings).fit(rows, np.where(Y, 1, -1).astype(np.int8), None, 0)
 
@@ -400,6 +400,8 @@ def of_functions(table, folder):
     table.put("LearnerSettings", learner, linear)
     kernel = {"C": 1.0, "n_centers": 5, "kernel_width": 1.0}
     table.put("of a kernel", lambda **given: learner(kind="kernel", **given), kernel)
+    trees = {"n_trees": 2, "tree_depth": 2, "learning_rate": 0.1, "centers": "pool"}
+    table.put("of trees", lambda **given: learner(kind="trees", **given), trees)
     booster = {"values": X, "n_trees": 2, "depth": 2, "learning_rate": 0.1, "most_bins": 8}
     z = np.where(Y, 1, -1).astype(np.int8)
     table.put("TreeBooster", lambda **given: TreeBooster(**given).fit(z, 0), booster, ["values"])

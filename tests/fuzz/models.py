@@ -3,6 +3,7 @@
 python -m tests.fuzz.models --seconds 60 --seed 1
 """
 
+import atexit
 import contextlib
 import functools
 import hashlib
@@ -10,7 +11,9 @@ import importlib.util
 import io
 import json
 import random
+import shutil
 import struct
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -24,7 +27,23 @@ if importlib.util.find_spec("skops"):
     import skops.io  # noqa: F401  (before limits are set)
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-BASES = sorted(path.parent for path in SAMPLES.glob("*/models/*/config.json"))
+NEWER = Path(tempfile.mkdtemp(prefix="ilhash-fuzz-"))  # models of kinds that no sample has yet
+atexit.register(shutil.rmtree, NEWER, ignore_errors=True)
+
+
+def _write_newer():
+    X = np.random.default_rng(0).normal(size=(60, 6)).astype(np.float32)
+    given = {"n_bits": 4, "n_train": 40, "n_similar": 5, "n_dissimilar": 5}
+    kinds = {
+        "ilh-kernel-pool": ilhash.ILH(hash_function="kernel", centers="pool", n_centers=8, **given),
+        "ilh-boosted": ilhash.ILH(hash_function="trees", n_trees=3, tree_depth=2, diversity="tf", **given),
+    }
+    for name, model in kinds.items():
+        model.fit(X, np.arange(60) % 3, check=False).save(NEWER / name)
+    return [NEWER / name for name in kinds]
+
+
+BASES = sorted(path.parent for path in SAMPLES.glob("*/models/*/config.json")) + _write_newer()
 WITH_CLASSIFIERS = [base for base in BASES if list(base.glob("*.skops"))]
 ALLOWED = (ilhash.StorageError, FileNotFoundError, ImportError)
 
@@ -160,7 +179,9 @@ class Tensors:
         else:
             beginning = name.rpartition(".")[0]
             whole = {key: array for key, array in arrays.items() if key.startswith(beginning)}
-            new = rng.choice(["linear.9", "trees.0", "codeword.0.scores.linear.0", "classifier.7", "7.linear.0", "x.0"])
+            new = rng.choice(
+                ["linear.9", "trees.0", "pool.0", "codeword.0.scores.linear.0", "classifier.7", "7.linear.0", "x.0"]
+            )
             arrays |= {new + key[len(beginning) :]: array for key, array in whole.items()}
         self._store(arrays)
         return f"{how} {name}"

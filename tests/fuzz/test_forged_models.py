@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.fuzz import _harness, models
-from tests.fuzz.models import SAMPLES, Model, sealed
+from tests.fuzz.models import BASES, SAMPLES, Model, sealed
 
 import ilhash
 from ilhash.storage import DamagedFileError, StorageError, UnknownFormatError
@@ -92,7 +92,7 @@ class Forgery:
     """A saved model of which arrays and values are set one by one, every checksum being right again."""
 
     def __init__(self, name):
-        self.model = Model(next(SAMPLES.glob(f"*/models/{name}")))
+        self.model = Model(next(base for base in BASES if base.name == name))
 
     @property
     def arrays(self):
@@ -123,6 +123,8 @@ def changed(array, index, value):
         ("ilh-linear", "linear__0__weights"),
         ("ilh-linear", "origin"),
         ("ilh-kernel-common", "kernel__0__centers"),
+        ("ilh-kernel-pool", "pool__0__weights"),
+        ("ilh-boosted", "trees__0__bias"),
         ("sh", "cosine__0__phase"),
         ("agh", "anchors__0__weights"),
         ("ilh-tree", "trees__0__value"),
@@ -147,6 +149,9 @@ def test_values_that_are_no_numbers_are_refused(name, array, value, tmp_path):
         ("ilh-kernel-common", "kernel__0__width", 0.0, "at least"),
         ("ilh-kernel-common", "kernel__0__width", -1.0, "at least"),
         ("ilh-kernel-common", "kernel__0__common", 2, "at most 1"),
+        ("ilh-kernel-pool", "pool__0__chosen", 24, "at most 23"),
+        ("ilh-kernel-pool", "pool__0__chosen", -1, "at least 0"),
+        ("ilh-kernel-pool", "pool__0__chosen", 23, "must ascend"),
         ("agh", "anchors__0__nearest", 0, "at least 1"),
         ("agh", "anchors__0__nearest", 9, "at most its 8 anchors"),
         ("agh-layers", "anchors__0__cuts", 0.5, "two finite cuts"),

@@ -46,6 +46,8 @@ def models():
         "ilh-features": ILH(diversity="itf", n_features=3, sampling="random", **SMALL),
         "ilh-kernel-common": ILH(**KERNEL),
         "ilh-kernel-private": ILH(centers="private", diversity="itf", kernel_width=4.0, **KERNEL),
+        "ilh-kernel-pool": ILH(centers="pool", **KERNEL),
+        "ilh-boosted": ILH(hash_function="trees", n_trees=3, tree_depth=2, learning_rate=0.3, **SMALL),
         "ilh-tree": ILH(hash_function=DecisionTreeClassifier(max_depth=2), **SMALL),
         "ilh-skops": ILH(hash_function=["linear", GaussianNB()], **SMALL),
         "ilh-names": ILH(scaling="whole", C=0.1, mac=[0.1, 1.0], **SMALL),

@@ -44,6 +44,9 @@ void test_boosting(uint32_t n, uint32_t d, uint32_t n_bins, const BoostingOption
   std::vector<int8_t> z(n);
   for (auto& bit : z) bit = random.below(10) < plus_of_ten ? 1 : -1;
   std::vector<double> margins(n);
+  std::vector<uint8_t> placed(bin.size());
+  place_in_bins({x.data(), d, n, d}, begin.data(), edges.data(), placed.data());
+  CHECK(placed == bin);
   const BinnedFeatures binned{bin.data(), n, d, begin.data(), edges.data()};
   const TreeTable table = boost(binned, z.data(), options, margins.data());
   CHECK(table.roots.size() == options.n_trees);
@@ -62,7 +65,7 @@ void test_boosting(uint32_t n, uint32_t d, uint32_t n_bins, const BoostingOption
 
 void test_many() {
   for (const uint32_t n : {1, 2, 15, 16, 17, 200})
-    for (const uint32_t d : {1, 2, 7})
+    for (const uint32_t d : {1, 2, 7, 40})
       for (const uint32_t n_bins : {1, 2, 20, 256})
         for (const uint32_t depth : {1, 4, 40})
           for (const uint32_t plus_of_ten : {0, 5, 9, 10})

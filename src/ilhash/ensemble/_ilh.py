@@ -42,6 +42,7 @@ from ilhash.ensemble._quality import warn_of_quality
 from ilhash.ensemble._start_rule import Rule, check_start, checked_rule, given_start, rule_for
 from ilhash.ensemble._ways import choose_way
 from ilhash.functions import (
+    MOST_LEVELS,
     KernelExpansions,
     Learner,
     LearnerSettings,
@@ -167,7 +168,7 @@ class ILH(Hasher):
     kernel_width: float | None = positive(None)
     scaling: str = one_of("auto", "columns", "whole")
     n_trees: int = count(200)
-    tree_depth: int = count(6)
+    tree_depth: int = count(6, 1, MOST_LEVELS)
     learning_rate: float = positive(0.2)
     block_order: str = one_of("random", "fixed")
     max_sweeps: int = count(MAX_SWEEPS)

@@ -59,7 +59,8 @@ def _common(scale: Scale, name: str, own: dict[str, Any]) -> dict[str, Any]:
     if own.get("hash_function", "kernel") == "kernel":
         shared["n_centers"] = scale.n_centers
     if scale.n_train < 1_000:  # methods' own defaults ask for more points than the smallest scale has
-        shared |= {"n_anchors": scale.n_centers, "n_labeled": scale.n_train, "n_trees": 10, "steps": 500}
+        shared |= {"n_anchors": scale.n_centers, "n_labeled": scale.n_train, "steps": 500}
+        shared |= {"n_trees": 10} if name == "FastHash" else {}  # trees of other methods are not asked for here
     return {key: value for key, value in shared.items() if key in known}
 
 

@@ -19,7 +19,7 @@ from ._kernel import (
 from ._kinds import LEARNERS, functions_from_arrays, functions_to_arrays, register
 from ._learner import Fitted, Learner, LearnerSettings, scaling_for, standardization
 from ._linear import LinearFunction, LinearLearner, padded_weights
-from ._trees import TreeFunction
+from ._trees import MOST_LEVELS, TreeFunction
 
 __all__ = ["Encoder", "HashFunction", "Stored", "functions_from_arrays", "functions_to_arrays", "register"]
 __all__ += ["AnchorFunction", "Anchors", "ClassifierFunction", "CodewordFunction", "CosineFunction", "KernelFunction"]
@@ -42,4 +42,4 @@ __all__ += [
     "TreeLearner",
     "make_learner",
 ]
-__all__ += ["LEARNERS", "scaling_for", "share_common_basis", "standardization"]
+__all__ += ["LEARNERS", "MOST_LEVELS", "scaling_for", "share_common_basis", "standardization"]

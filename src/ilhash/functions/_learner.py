@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash._checks import LARGEST, SMALLEST, check_choice, check_count, check_positive, is_number
+from ilhash._parameters import MOST
 from ilhash.vectors import GatheredRows
 
 from ._base import Features, Floats, HashFunction
+from ._trees import MOST_LEVELS
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ class LearnerSettings:
         if self.kernel_width is not None:
             check_positive("kernel_width", self.kernel_width)
         check_choice("centers", self.centers, ("common", "pool", "private"))
-        check_count("n_trees", self.n_trees)
-        check_count("tree_depth", self.tree_depth)
+        check_count("n_trees", self.n_trees, 1, MOST)
+        check_count("tree_depth", self.tree_depth, 1, MOST_LEVELS)
         check_positive("learning_rate", self.learning_rate)
 
     def cost(self, automatic: float) -> float:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from ilhash._parameters import count, jobs, one_of, positive
 from ilhash.diversity import UniformOrder, seed_for
-from ilhash.functions import HashFunction, Learner, LearnerSettings, LinearFunction, make_learner, share_common_basis
+from ilhash.functions import (
+    MOST_LEVELS,
+    HashFunction,
+    Learner,
+    LearnerSettings,
+    LinearFunction,
+    make_learner,
+    share_common_basis,
+)
 from ilhash.methods._base import SupervisedMethod, TrainingData, TrainingSet
 from ilhash.parallel import run
 from ilhash.vectors import GatheredRows
@@ -42,7 +50,7 @@ class TwoStepMethod(SupervisedMethod):
     kernel_width: float | None = positive(None)
     scaling: str = one_of("columns", "whole")
     n_trees: int = count(200)
-    tree_depth: int = count(6)
+    tree_depth: int = count(6, 1, MOST_LEVELS)
     learning_rate: float = positive(0.2)
     n_jobs: int | None = jobs()
 
