@@ -113,8 +113,8 @@ def models(n_points: int, seed: int) -> dict[str, Callable[[int], Any]]:
     -------
     dict of str to callable; ILH once for each kind of functions that there is
     """
-    same = {"random_state": seed}
-    everything = {"n_train": n_points, **same}
+    same: dict[str, Any] = {"random_state": seed}
+    everything: dict[str, Any] = {"n_train": n_points, **same}
     found: dict[str, Callable[[int], Any]] = {"ILH": lambda bits: ILH(bits, **same)}
     for kind in ("kernel", "trees"):
         if kind in LEARNERS:
@@ -182,7 +182,8 @@ def model_rows(
     codes = {base: model.transform(part[0]) for base, part in bases.measured.items()}
     asked, wanted = model.transform(bases.queries[0]), bases.queries[1]
     truth = {base: part[1] for base, part in bases.measured.items()}
-    yield replace(row, **{base: score_codes(codes[base], truth[base], asked, wanted, ks) for base in codes})
+    scores: dict[str, Any] = {base: score_codes(codes[base], truth[base], asked, wanted, ks) for base in codes}
+    yield replace(row, **scores)
     if row.ours:
         margins = model.decision_function(bases.queries[0])
         scores = {base: score_asymmetric(codes[base], truth[base], margins, wanted, ks) for base in codes}
@@ -212,8 +213,8 @@ def quantizer_row(name: str, bases: Bases, n_bytes: int, ks: Sequence[int] = KS)
         quantizer.fit(X)
         seconds = time.perf_counter() - begin
         row = replace(row, own_bytes=quantizer.n_bytes, seconds=seconds, encode_us=encode_us(quantizer.encode, X))
-        scores = {base: score_quantizer(quantizer, *part, *bases.queries, ks) for base, part in bases.measured.items()}
-    return replace(row, **scores)
+        found = {base: score_quantizer(quantizer, *part, *bases.queries, ks) for base, part in bases.measured.items()}
+    return replace(row, new=found["new"], seen=found["seen"])
 
 
 def floats_row(bases: Bases, ks: Sequence[int] = KS) -> ByteRow:
@@ -227,7 +228,7 @@ def floats_row(bases: Bases, ks: Sequence[int] = KS) -> ByteRow:
     -------
     ByteRow
     """
-    scores = {base: score_vectors(*part, *bases.queries, ks) for base, part in bases.measured.items()}
+    scores: dict[str, Any] = {b: score_vectors(*part, *bases.queries, ks) for b, part in bases.measured.items()}
     size = 4 * bases.new[0].shape[1]
     return ByteRow(FLOATS, size, size, supervised=False, float_query=True, encode_us=0.0, seconds=0.0, **scores)
 
