@@ -257,7 +257,10 @@ def test_relevance_of_a_protocol():
         (lambda: Protocol(5, 1, n_neighbors=3), "n_neighbors must be given with"),
         (lambda: Protocol(5, 1, seed=-1), "seed must be a whole number of at least 0"),
         (lambda: Protocol(5, 4).split(8), "at least n_queries \\+ max\\(k\\) = 9 points, got 8"),
-        (lambda: Protocol(5, 1, n_train=9).split(12), "n_train must be at most the 7 points that may be learned from, got 9"),
+        (
+            lambda: Protocol(5, 1, n_train=9).split(12),
+            "n_train must be at most the 7 points that may be learned from, got 9",
+        ),
         (lambda: UnseenClasses(1, 1, held_out=0), "held_out must be a whole number of at least 1"),
         (lambda: UnseenClasses(1, 1, held_out="cat"), "a number or a list of labels"),
         (lambda: UnseenClasses(1, 1, held_out=[]), "a number or a list of labels"),

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ilhash._parameters import one_of
 from ilhash.diversity import seed_for
-from ilhash.functions import CodewordFunction, HashFunction, KernelFunction, LinearFunction
+from ilhash.functions import LEARNERS, CodewordFunction, HashFunction, KernelFunction, LinearFunction
 from ilhash.methods._base import TrainingData, TrainingSet, UndefinedError
 from ilhash.methods._two_step import TwoStepMethod
 
+_KINDS = ("linear", "kernel", *sorted(set(LEARNERS) - {"linear", "kernel"}))  # that scores may be functions of
 CANDIDATES = 32  # splits of the classes among which the best is taken for each bit
 
 
@@ -55,7 +56,8 @@ class ClassifierCode(TwoStepMethod):
     code : {"ecoc", "one-hot", "scores"}, default "ecoc"
         The codeword of the class with the highest score, one bit per class, or signs of Gaussian projections of the
         centred scores.
-    hash_function : {"linear", "kernel"}, default "linear", what the scores are functions of
+    hash_function : {"linear", "kernel"}, default "linear", what the scores are functions of; also the name of another
+        registered kind, for codes other than "scores"
     n_train : int or "auto", default "auto", training points N; "auto" is up to 50,000
     random_state : int, RandomState, Generator or None, default 0
         What codewords or projections are drawn from, bit i from (random_state, i).
@@ -80,7 +82,7 @@ class ClassifierCode(TwoStepMethod):
     auto_train: ClassVar[int] = 50_000
 
     code: str = one_of("ecoc", "one-hot", "scores")
-    hash_function: str = one_of("linear", "kernel")
+    hash_function: str = one_of(*_KINDS)
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
@@ -91,6 +93,11 @@ class ClassifierCode(TwoStepMethod):
         return np.where(training.labels > 0, 1, -1).astype(np.int8)
 
     def _learn(self, data: TrainingData) -> list[HashFunction]:
+        if self.code == "scores" and self.hash_function not in ("linear", "kernel"):
+            got = repr(self.hash_function)
+            raise ValueError(
+                f"hash_function must be 'linear' or 'kernel' for code='scores', sums of functions, got {got}"
+            )
         scores = super()._learn(data)
         n_classes = len(scores)
         if self.code == "scores":

@@ -103,7 +103,8 @@ def _over_bytes(axes: Any, found: Any) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
-    _finish(axes, f"{found.data}: equal bytes (dashed lines: the query stays floats)", "bytes per item", k)
+    title = f"{found.data}: equal bytes (dashed lines: the query stays floats)"
+    _finish(axes, title, "bytes per item", f"precision@{k} among new items (dash: seen)")
     axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
@@ -118,12 +119,15 @@ def _over_time(axes: Any, found: Any) -> None:
         for row, x, y in zip(rows, times, scores, strict=True):
             axes.annotate(str(row.own_bytes), (x, y), xytext=(4, 3), textcoords="offset points", fontsize=6)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="x", which="both", labelsize=7, labelrotation=45)
     title = f"{found.data}: encoding on one thread (numbers: bytes)"
-    _finish(axes, title, "microseconds to encode a vector", k)
+    _finish(axes, title, "microseconds to encode a vector", f"precision@{k} among new items")
     axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _finish(axes: Any, title: str, across: str, k: int) -> None:
+def _finish(axes: Any, title: str, across: str, up: str) -> None:
     axes.grid(color="0.92")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set(title=title, xlabel=across, ylabel=f"precision@{k} among new items (dash: seen)")
+    axes.set(title=title, xlabel=across, ylabel=up)
