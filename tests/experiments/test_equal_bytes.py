@@ -88,7 +88,7 @@ def test_product_quantisers_are_searched_by_distance_to_what_they_keep(bases):
         assert score == pytest.approx(by_hand(distances, bases.new[1], bases.queries[1], k), abs=2e-3)
 
 
-@pytest.mark.parametrize(("name", "n_bytes"), [("PQ", 4), ("OPQ", 4), ("RaBitQ", 12)])
+@pytest.mark.parametrize(("name", "n_bytes"), [("PQ", 4), ("PCA-PQ", 4), ("OPQ", 4), ("RaBitQ", 12)])
 def test_more_bytes_come_close_to_the_vectors(name, n_bytes, bases):
     few, many = (quantizer_row(name, bases, size, KS) for size in (n_bytes, 4 * n_bytes))
     floats = score_vectors(*bases.new, *bases.queries, KS)

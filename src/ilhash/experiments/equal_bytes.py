@@ -28,7 +28,7 @@ from ilhash.search import HammingIndex
 from ilhash.vectors import nearest_rows
 
 KS = (10, 100, 500)
-QUANTIZERS = ("PQ", "OPQ", "RaBitQ")
+QUANTIZERS = ("PQ", "PCA-PQ", "OPQ", "RaBitQ")
 FLOATS = "floats"
 TIMED_ROWS = 2_000
 
@@ -195,7 +195,7 @@ def quantizer_row(name: str, bases: Bases, n_bytes: int, ks: Sequence[int] = KS)
 
     Parameters
     ----------
-    name : {"PQ", "OPQ", "RaBitQ"}
+    name : {"PQ", "PCA-PQ", "OPQ", "RaBitQ"}
     bases, n_bytes, ks : as in :func:`rows_at`
 
     Returns
