@@ -146,6 +146,8 @@ def test_where_we_lose_is_said():
     rows = [row("ILH", 0.8, 0.9), row("ILH, asymmetric", 0.85, 0.9), row("PQ", 0.86, 0.85), row("ITQ", 0.8, 0.8)]
     assert losses(rows) == ["4 bytes, precision@10, new items: ILH, asymmetric .850 loses to PQ .860"]
     assert losses(rows[:2]) == []
+    better = [*rows, row("ILH, kernel", 0.9, 0.9)]
+    assert losses(better) == losses(rows)  # what is better with other functions does not hide it
     vectors = row("floats", 0.87, 0.95, 256)
     assert losses([*rows, vectors]) == [
         "4 bytes, precision@10, new items: ILH, asymmetric .850 loses to floats .870, PQ .860",

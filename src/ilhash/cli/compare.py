@@ -131,16 +131,14 @@ def _print_bytes(found: Comparison) -> None:
         if not row.new:
             tell(f"{row.name} at {row.n_bytes} bytes: {row.note}")
     told = losses(found.byte_rows)
-    tell("Where ILH loses at equal bytes:" if told else "At equal bytes nothing was above the best row of ILH.")
+    tell("Where ILH loses at equal bytes:" if told else "At equal bytes nothing was above ILH.")
     for sentence in told:
         tell(f"  {sentence}")
 
 
 def _byte_table(found: Comparison, n_bytes: int) -> Table:
     ks = found.settings.ks
-    title = (
-        f"{found.data}, {n_bytes} bytes (vectors {4 * found.n_features}), models by default; *: the query stays floats"
-    )
+    title = f"{found.data}, {n_bytes} bytes (vectors {4 * found.n_features}); *: the query stays floats"
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("method", no_wrap=True)
     heads = [f"{base if k == ks[0] else ''}@{k}" for base in ("new", "seen") for k in ks]

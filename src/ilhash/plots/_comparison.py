@@ -80,7 +80,7 @@ def _lines(found: Any) -> dict[str, list[Any]]:
 def _styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return how each method is drawn: ours in reds, others in colours of their own; float queries are dashed."""
     reds = ["#d1495b", "#8f1d2c", "#f08a5d", "#b56576", "#5c1a1b", "#e56b6f"]
-    others = ["#1f6fb4", "#2a9d8f", "#6d597a", "#9a9a9a", "#bc8f00", "#355070", "#7fb069"]
+    others = ["#1f6fb4", "#2a9d8f", "#6d597a", "#9a9a9a", "#bc8f00", "#355070", "#7fb069", "#000000", "#c77dff"]
     marks = "os^DvPX*<>hp"
     ours, rest = ([name for name in names if name.startswith("ILH") == own] for own in (True, False))
     colours = {name: reds[place % len(reds)] for place, name in enumerate(ours)}
