@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from tests.methods.contract import MethodContract
 
+from ilhash.evaluation import retrieval_scorer
 from ilhash.methods import KSH
-from ilhash.methods._ksh import Residue, whitened
+from ilhash.methods._ksh import PairResidue, Residue, whitened
+from ilhash.methods._ksh_loss import label_pairs
 from ilhash.methods._pairs import AllPairs
 
 
@@ -106,3 +108,38 @@ def test_the_loss_falls_with_the_number_of_bits_and_is_that_of_the_codes(digits)
 def test_iterations_must_be_a_number(digits):
     with pytest.raises(ValueError, match="max_iter must be a whole number"):
         KSH(n_bits=4, max_iter=0).fit(*digits)
+
+
+def test_the_residue_of_some_pairs_is_that_of_the_definition():
+    rng = np.random.default_rng(0)
+    indicator = np.eye(3, dtype=np.float32)[rng.integers(0, 3, 40)]
+    y = label_pairs(indicator, 4, 5, 0)
+    H = rng.choice(np.array([-1.0, 1.0], np.float32), (40, 5))
+    residue, pattern = PairResidue(y, 5), y.toarray() != 0
+    assert 0 < pattern.sum() < 40 * 39
+    assert (y.toarray()[pattern] == shared_labels(indicator)[pattern]).all()
+    for h in H.T[:2]:
+        residue.add(h)
+    R = np.where(pattern, 5 * y.toarray() - H[:, :2] @ H[:, :2].T, 0.0)
+    v = rng.normal(size=40).astype(np.float32)
+    np.testing.assert_allclose(residue.times(v), R @ v, rtol=1e-4, atol=1e-4)
+    P = whitened(rng.random((40, 6)).astype(np.float32))[0].astype(np.float64)
+    values, vectors = np.linalg.eigh(P.T @ R @ P)
+    found = residue.leading(P.astype(np.float32))
+    assert found @ P.T @ R @ P @ found == pytest.approx(values[-1], rel=1e-3)
+    assert abs(found @ vectors[:, -1]) == pytest.approx(1.0, abs=1e-2)
+    for h in H.T[2:]:
+        residue.add(h)
+    assert residue.loss() == pytest.approx(np.mean(((H @ H.T) / 5 - y.toarray())[pattern] ** 2), rel=1e-5)
+
+
+def test_some_pairs_do_nearly_as_well_as_all(digits):
+    X, y = digits[0][:900], digits[1][:900]
+    scores = {}
+    for n_pairs in (None, 2, 100):
+        model = KSH(n_bits=16, n_centers=100, n_pairs=n_pairs).fit(X, y)
+        scores[n_pairs] = retrieval_scorer(20)(model, digits[0][900:], digits[1][900:])
+    assert scores[2] < scores[100] < scores[None] + 0.02
+    assert scores[100] > scores[None] - 0.05
+    with pytest.raises(ValueError, match="n_pairs must be a whole number"):
+        KSH(n_bits=4, n_pairs=0).fit(X, y)

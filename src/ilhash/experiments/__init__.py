@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ilhash.experiments.claims import judge_all
-    from ilhash.experiments.comparison import TABLES, Comparison, Row, Settings, compare
+    from ilhash.experiments.comparison import BYTES, TABLES, Comparison, Row, Settings, compare
     from ilhash.experiments.engine import Cell, Outcome, Results
     from ilhash.experiments.engine.run import Progress, Summary, run_cells
     from ilhash.experiments.engine.scales import get_scale
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from ilhash.experiments.report.page import require_report, write_figures, write_report
     from ilhash.experiments.reproduction import reproduce
 
-__all__ = ["TABLES", "Cell", "Comparison", "Experiment", "Outcome", "Progress", "Results", "Row", "Settings", "Summary"]
+__all__ = ["BYTES", "TABLES", "Cell", "Comparison", "Experiment", "Outcome", "Progress", "Results", "Row", "Settings"]
+__all__ += ["Summary"]
 __all__ += ["cells_of", "compare", "experiments", "get_scale", "judge_all", "reproduce", "require_report", "run_cells"]
 __all__ += ["write_figures", "write_report"]
 
 _HOMES = {
     "claims": ("judge_all",),
-    "comparison": ("TABLES", "Comparison", "Row", "Settings", "compare"),
+    "comparison": ("BYTES", "TABLES", "Comparison", "Row", "Settings", "compare"),
     "engine": ("Cell", "Outcome", "Results"),
     "engine.run": ("Progress", "Summary", "run_cells"),
     "engine.scales": ("get_scale",),

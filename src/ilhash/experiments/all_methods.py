@@ -27,7 +27,7 @@ OWN_KERNELS = ("KSH", "BRE", "SDH")
 def entrants(page: str) -> dict[str, Entry]:
     """Return the rows of a page; the baselines that the paper does not have, SDH and sign bits, stand on both."""
     linear = {name: entry for name, entry in TABLES["linear"].items() if not entry.families}  # mixes have their page
-    kernel = TABLES["kernel"]
+    kernel = {name: entry for name, entry in TABLES["kernel"].items() if entry.reproduced}
     if page == "kernel":
         return kernel | {"Sign": linear["Sign"]}
     found = {name: entry for name, entry in linear.items() if name not in ("ILHi", "class, 1-hot")}

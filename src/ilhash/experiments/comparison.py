@@ -1,4 +1,8 @@
-"""All methods on one dataset under one protocol: precision, seconds of training, and the ratio to ILHt's seconds."""
+"""All methods on one dataset under one protocol: precision, seconds of training, and the ratio to ILHt's seconds.
+
+Half of the points that are no queries are never trained on: precision is measured among these new items, and among as
+many that training may have seen, whose codes may carry their labels.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +20,17 @@ from numpy.typing import NDArray
 from ilhash import methods
 from ilhash._checks import check_count
 from ilhash._labels import labels_array, missing_labels, plain_labels
-from ilhash.evaluation import Protocol, Split
+from ilhash.evaluation import Evaluation, Protocol, Split
 from ilhash.experiments.engine.run import Progress
+from ilhash.experiments.equal_bytes import KS, QUANTIZERS, Bases, ByteRow, floats_row, model_rows, models, quantizer_row
 from ilhash.experiments.time_left import TimeLeft, expected_seconds
+from ilhash.functions import LEARNERS
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.vectors import nearest_rows
 
 REFERENCE = "ILHt"
+BYTES = "bytes"  # the table at equal bytes, whose rows are of another kind
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Entry:
     # graph, all pairs, an SVM per bit), nor twice for the same classifier.
     on_all: bool = True
     one_per_class: bool = False  # whether it has as many bits as there are classes, whatever the others have
+    reproduced: bool = True  # whether it has cells in ``ilhash reproduce``, whose names must not change
     families: tuple[str, ...] = ()  # of a mix, which share the bits; ILH has one more where they are odd
 
     def make(self, n_bits: int, n_train: int, n_per_bit: int, seed: int, reference: Any) -> Any:
@@ -51,6 +60,11 @@ class Entry:
         n_train = n_per_bit if kind is ILH else n_train
         chosen = {name: reference if value == REFERENCE else value for name, value in self.parameters.items()}
         return kind(n_bits=n_bits, n_train=n_train, random_state=seed, **chosen)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its kind of hash functions is registered."""
+        return self.parameters.get("hash_function", "linear") in LEARNERS
 
     def _shares(self, n_bits: int) -> dict[str, int]:
         if n_bits < len(self.families):
@@ -70,6 +84,7 @@ class Entry:
 
 
 _KERNEL = {"hash_function": "kernel"}
+_TREES = {"hash_function": "trees"}
 
 TABLES: dict[str, dict[str, Entry]] = {
     "linear": {
@@ -102,12 +117,15 @@ TABLES: dict[str, dict[str, Entry]] = {
         "STH": Entry("STH", _KERNEL, on_all=False),
         "BRE": Entry("BRE", on_all=False),
         "KSH": Entry("KSH", on_all=False),
+        "KSH, 100 + 100": Entry("KSH", {"n_pairs": 100}, on_all=False, reproduced=False),
         "KSHcut": Entry("KSHcut", _KERNEL, on_all=False),
         "KSHcut-ILHt": Entry("KSHcut", {**_KERNEL, "init": REFERENCE}, on_all=False),
         "FastHash": Entry("FastHash", on_all=False),
         "SDH": Entry("SDH"),
         "class, ECOC": Entry("ClassifierCode", {**_KERNEL, "code": "ecoc"}),
         "class, scores": Entry("ClassifierCode", {**_KERNEL, "code": "scores"}),
+        "ILHt, trees": Entry("ILH", _TREES, reproduced=False),
+        "class, ECOC, trees": Entry("ClassifierCode", {**_TREES, "code": "ecoc"}, reproduced=False),
     },
 }
 
@@ -118,10 +136,12 @@ class Settings:
 
     Attributes
     ----------
-    bits : numbers of bits
+    bits : numbers of bits; in the table at equal bytes so many bytes, rounded up, as hold them
     n_train : N of every method; for ILHt the points of each bit; fewer where there are fewer than 2 N points
     n_queries : drawn at random and taken out of the base; at most a sixth of the points
-    k : neighbours looked at; at most the mean size of a class
+    n_new : points that are never trained on; None: half of those that are no queries
+    k : neighbours looked at; at most the mean size of a class in a base
+    ks : neighbours looked at in the table at equal bytes, likewise
     seed : of the queries, and random_state of every method
     on_all : whether methods are also trained on as many points as ILHt sees in all
     """
@@ -132,12 +152,17 @@ class Settings:
     k: int = 500
     seed: int = 0
     on_all: bool = True
+    n_new: int | None = None
+    ks: tuple[int, ...] = KS
 
     def __post_init__(self) -> None:
         for bits in self.bits:
             check_count("bits", bits)
-        for name in ("n_train", "n_queries", "k"):
-            check_count(name, getattr(self, name))
+        for k in self.ks:
+            check_count("ks", k)
+        for name in ("n_train", "n_queries", "k", "n_new"):
+            if name != "n_new" or self.n_new is not None:
+                check_count(name, getattr(self, name))
 
     def for_data(self, y: NDArray[Any]) -> Settings:
         """Return what these data can bear.
@@ -151,9 +176,19 @@ class Settings:
         Settings
         """
         n_queries = min(self.n_queries, len(y) // 6)
-        n_base = len(y) - n_queries
-        n_train, k = max(2, min(self.n_train, n_base // 2)), min(self.k, max(1, n_base // len(np.unique(y))))
-        return replace(self, n_train=n_train, n_queries=n_queries, k=k)
+        n_new = (len(y) - n_queries) // 2 if self.n_new is None else self.n_new
+        n_known = len(y) - n_queries - n_new
+        if n_known < 2:
+            raise ValueError(f"n_new must leave 2 of the {len(y) - n_queries} points to learn from, got {n_new}")
+        n_base = min(n_new, n_known)
+        n_train, most = max(2, min(self.n_train, n_known // 2)), max(1, n_base // len(np.unique(y)))
+        ks = tuple(sorted({min(k, most) for k in self.ks}))
+        return replace(self, n_train=n_train, n_queries=n_queries, k=min(self.k, most), n_new=n_new, ks=ks)
+
+    @property
+    def bytes(self) -> tuple[int, ...]:
+        """Numbers of bytes."""
+        return tuple(dict.fromkeys(-(-bits // 8) for bits in self.bits))
 
 
 @dataclass(frozen=True)
@@ -166,9 +201,11 @@ class Row:
     supervised : whether it learns from labels
     bits, own_bits : of the table, and of the method, which differ for one-hot codes
     n_train : points that it was trained on, ILHt for each bit
-    precision, map : tie-aware precision@k and mean average precision; None where the method is not defined
+    precision_new, map_new : tie-aware precision@k and mean average precision among items that training did not see;
+        None where the method is not defined
+    precision_seen : precision@k among as many items that training may have seen
     seconds, ratio : of training on one thread, and that in units of ILHt's with the same table's functions
-    n_all, precision_all, seconds_all : the same, trained on as many points as ILHt sees in all its bits
+    n_all, precision_all_new, precision_all_seen, seconds_all : the same, trained on as many points as ILHt sees in all
     note : what the method warned of, or why it is not defined
     """
 
@@ -178,12 +215,14 @@ class Row:
     bits: int
     own_bits: int
     n_train: int
-    precision: float | None = None
-    map: float | None = None
+    precision_new: float | None = None
+    precision_seen: float | None = None
+    map_new: float | None = None
     seconds: float | None = None
     ratio: float | None = None
     n_all: int | None = None
-    precision_all: float | None = None
+    precision_all_new: float | None = None
+    precision_all_seen: float | None = None
     seconds_all: float | None = None
     note: str = ""
 
@@ -194,21 +233,27 @@ class Comparison:
 
     Attributes
     ----------
-    data, n_base, n_features : name of the data, points that are searched, and their dimension
-    settings, protocol_hash : what was fixed, and the protocol's fingerprint
+    data, n_base, n_features : name of the data, points of each of the two bases, and their dimension
+    n_known : points that may be trained on
+    settings, protocol_hash, protocol_hash_seen : what was fixed, and the fingerprints of searching new and seen items
     rows : a row for every method, table and number of bits
+    byte_rows : rows at equal bytes, where that table was wanted; the last is that of the vectors
     same_codes : pairs of rows whose codes of the base are equal, byte for byte: two names for one thing
-    euclidean : precision@k of searching the vectors themselves
+    euclidean_new, euclidean_seen : precision@k of searching the vectors themselves
     """
 
     data: str
     n_base: int
     n_features: int
+    n_known: int
     settings: Settings
     protocol_hash: str
+    protocol_hash_seen: str
     rows: list[Row]
+    byte_rows: list[ByteRow]
     same_codes: list[tuple[str, str]]
-    euclidean: float
+    euclidean_new: float
+    euclidean_seen: float
 
     def best_first(self, table: str, bits: int) -> list[Row]:
         """Return the rows of one table at one number of bits.
@@ -220,10 +265,10 @@ class Comparison:
 
         Returns
         -------
-        list of Row, highest precision first
+        list of Row, highest precision among new items first
         """
         rows = [row for row in self.rows if row.table == table and row.bits == bits]
-        return sorted(rows, key=lambda row: -1.0 if row.precision is None else row.precision, reverse=True)
+        return sorted(rows, key=lambda row: -1.0 if row.precision_new is None else row.precision_new, reverse=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, lists and dictionaries, for JSON.
@@ -241,7 +286,7 @@ def compare(
     y: NDArray[Any],
     settings: Settings | None = None,
     *,
-    tables: Sequence[str] = tuple(TABLES),
+    tables: Sequence[str] = (*TABLES, BYTES),
     only: Sequence[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
@@ -252,9 +297,10 @@ def compare(
     data : str, name of the data, for titles
     X, y : arrays (n, D) and (n,), vectors and one label each; points whose label is None or NaN are left out
     settings : Settings, optional, what is fixed; default N = 5,000, 32 and 64 bits, precision@500
-    tables : sequence of {"linear", "kernel"}, default both
+    tables : sequence of {"linear", "kernel", "bytes"}, default all; the last sets everything side by side at equal
+        bytes
     only : sequence of str, optional
-        Names of the rows wanted; ILHt, which times are measured against, is always there.
+        Names of the rows wanted; ILHt, which times are measured against, is always there (at equal bytes ILH is).
     progress : callable, optional
         Called with a Progress before each method and at the end: ``current`` is the method that is running, and
         ``seconds_left`` counts with how long the methods so far took, the same ones with fewer bits first of all.
@@ -268,17 +314,51 @@ def compare(
     judged = ~missing_labels(labels_array(y))
     X, y = X[judged], plain_labels(labels_array(y)[judged], "y")
     settings = (settings or Settings()).for_data(y)
-    protocol = Protocol(n_queries=settings.n_queries, k=settings.k, seed=settings.seed)
-    bench = _Bench(X, y, protocol, protocol.split(X), settings)
-    wanted = [(table, bits, _chosen(table, only)) for table in tables for bits in settings.bits]
-    unknown = set(only or ()) - {name for table in TABLES.values() for name in table}
+    rules: dict[str, Any] = {
+        "n_queries": settings.n_queries,
+        "k": settings.k,
+        "seed": settings.seed,
+        "n_new": settings.n_new,
+    }
+    protocol, of_seen = Protocol(**rules, base="new"), Protocol(**rules, base="seen")
+    split = protocol.split(X)
+    bench = _Bench(X, y, protocol, split, settings)
+    known = list(dict.fromkeys([*(name for table in TABLES.values() for name in table), *_byte_names()]))
+    unknown = set(only or ()) - set(known)
     if unknown:
-        known = list(dict.fromkeys(name for table in TABLES.values() for name in table))
         raise ValueError(f"methods must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
-    rows = _rows(bench, wanted, progress or (lambda now: None))
-    base, queries = bench.split.base, bench.split.queries
-    euclidean = euclidean_precision(X[base], y[base], X[queries], y[queries], settings.k)
-    return Comparison(data, len(base), X.shape[1], settings, protocol.hash, rows, bench.same_codes(), euclidean)
+    wanted = [(table, bits, _chosen(table, only)) for table in tables if table != BYTES for bits in settings.bits]
+    report = progress or (lambda now: None)
+    rows = _rows(bench, wanted, report)
+    byte_rows = _byte_rows(Bases.of(X, y, protocol), settings, only, report) if BYTES in tables else []
+    queries = X[split.queries], y[split.queries]
+    euclidean = (euclidean_precision(X[b], y[b], *queries, settings.k) for b in (split.new, split.seen))
+    hashes = protocol.hash, of_seen.hash
+    sizes = len(split.base), X.shape[1], len(split.train)
+    return Comparison(data, *sizes, settings, *hashes, rows, byte_rows, bench.same_codes(), *euclidean)
+
+
+def _byte_names() -> list[str]:
+    return [*models(2, 0), *QUANTIZERS]
+
+
+def _byte_rows(
+    bases: Bases, settings: Settings, only: Sequence[str] | None, progress: Callable[[Progress], None]
+) -> list[ByteRow]:
+    rows: list[ByteRow] = []
+    makers = models(len(bases.train[0]), settings.seed)
+    wanted = [name for name in _byte_names() if only is None or name in only or name == "ILH"]
+    work = [(n_bytes, name) for n_bytes in settings.bytes for name in wanted]
+    begin = time.perf_counter()
+    for done, (n_bytes, name) in enumerate(work):
+        left = (time.perf_counter() - begin) / max(done, 1) * (len(work) - done)
+        progress(Progress(done, len(work), left, f"{name}, {n_bytes} bytes"))
+        if name in makers:
+            rows += model_rows(name, partial(makers[name], 8 * n_bytes), bases, n_bytes, settings.ks)
+        else:
+            rows.append(quantizer_row(name, bases, n_bytes, settings.ks))
+    progress(Progress(len(work), len(work), 0.0, ""))
+    return [*rows, floats_row(bases, settings.ks)]
 
 
 def _rows(
@@ -307,8 +387,9 @@ def _rows(
 
 def _chosen(table: str, only: Sequence[str] | None) -> dict[str, Entry]:
     if table not in TABLES:
-        raise ValueError(f"tables must be among {', '.join(TABLES)}, got {table!r}")
-    return {name: entry for name, entry in TABLES[table].items() if only is None or name in only or name == REFERENCE}
+        raise ValueError(f"tables must be among {', '.join((*TABLES, BYTES))}, got {table!r}")
+    there = {name: entry for name, entry in TABLES[table].items() if entry.is_there}
+    return {name: entry for name, entry in there.items() if only is None or name in only or name == REFERENCE}
 
 
 class _Bench:
@@ -317,7 +398,7 @@ class _Bench:
     def __init__(self, X: NDArray[Any], y: NDArray[Any], protocol: Protocol, split: Split, settings: Settings) -> None:
         self.protocol, self.split, self.settings = protocol, split, settings
         self._train, self._train_y = X[split.train], y[split.train]
-        self._base, self._base_y = X[split.base], y[split.base]
+        self._bases = {"new": (X[split.new], y[split.new]), "seen": (X[split.seen], y[split.seen])}
         self._queries, self._queries_y = X[split.queries], y[split.queries]
         self._seen: dict[str, list[str]] = {}
 
@@ -341,12 +422,13 @@ class _Bench:
     def _with_all_points(self, row: Row, entry: Entry, ilht: Any) -> Row:
         n_all = self._all_points(row.bits)
         if entry.method == "ILH" and entry.parameters.get("diversity", "t") == "t":
-            return replace(row, n_all=n_all, precision_all=row.precision, seconds_all=row.seconds)
+            same = {f"precision_all_{base}": getattr(row, f"precision_{base}") for base in self._bases}
+            return replace(row, n_all=n_all, seconds_all=row.seconds, **same)
         if not self.settings.on_all or not entry.on_all:
             return row
-        again = entry.make(row.own_bits, n_all, self.settings.n_train, self.settings.seed, ilht)
-        found, _ = self._fit(again)
-        return replace(row, n_all=n_all, precision_all=found["precision"], seconds_all=found["seconds"])
+        found, _ = self._fit(entry.make(row.own_bits, n_all, self.settings.n_train, self.settings.seed, ilht))
+        again = {f"precision_all_{base}": found[f"precision_{base}"] for base in self._bases}
+        return replace(row, n_all=n_all, seconds_all=found["seconds"], **again)
 
     def _all_points(self, bits: int) -> int:
         """Points that ILHt sees in all its bits."""
@@ -366,11 +448,15 @@ class _Bench:
             warnings.simplefilter("always")
             model.fit(self._train, self._train_y)
         seconds = time.perf_counter() - begin
-        codes, asked = model.transform(self._base), model.transform(self._queries)
-        result = self.protocol.evaluate(codes, self._base_y, asked, self._queries_y, n_bits=len(model.functions_))
+        codes = {base: model.transform(part[0]) for base, part in self._bases.items()}
+        asked = model.transform(self._queries)
+        results = {base: self._measured(codes[base], base, asked, len(model.functions_)) for base in codes}
         note = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
-        precision = result.precision[self.settings.k]
-        return {"precision": precision, "map": result.map, "seconds": seconds, "note": note}, codes
+        found = {f"precision_{base}": result.precision[self.settings.k] for base, result in results.items()}
+        return {**found, "map_new": results["new"].map, "seconds": seconds, "note": note}, codes["new"]
+
+    def _measured(self, codes: NDArray[np.uint8], base: str, asked: NDArray[np.uint8], n_bits: int) -> Evaluation:
+        return self.protocol.evaluate(codes, self._bases[base][1], asked, self._queries_y, n_bits=n_bits)
 
     def same_codes(self) -> list[tuple[str, str]]:
         """Return pairs of rows with the same codes."""

@@ -1,4 +1,4 @@
-"""Quantisers of faiss, the peers at equal bytes: PQ, OPQ and RaBitQ. They keep the float query and know no labels."""
+"""Quantisers of faiss, peers at equal bytes: PQ, PQ of principal components, OPQ, RaBitQ; float queries, no labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RABITQ_FACTORS = 8  # bytes of two floats beside the bits of each item, without 
 CODEWORDS = 256  # of each part of a product quantiser: a byte
 ROTATIONS = 8  # rounds of OPQ; faiss makes 50, which take minutes and change little after principal components
 MOST_POINTS = 10_000  # that k-means learns from; faiss itself takes 256 per codeword at most
-DIMENSIONS_PER_PART = 8  # that principal components keep: fewer distances to compute, and as good as all
+DIMENSIONS_PER_PART = 4  # that principal components keep before PCA-PQ and OPQ: what faiss advises
 
 Floats = NDArray[np.float32]
 
@@ -26,7 +26,7 @@ class Quantizer:
 
     Attributes
     ----------
-    name : str, "PQ", "OPQ" or "RaBitQ"
+    name : str, "PQ", "PCA-PQ", "OPQ" or "RaBitQ"
     n_bytes : int, of each item in memory, all counted
     """
 
@@ -95,7 +95,7 @@ def make_quantizer(name: str, n_bytes: int, n_features: int, n_points: int) -> Q
 
     Parameters
     ----------
-    name : {"PQ", "OPQ", "RaBitQ"}
+    name : {"PQ", "PCA-PQ", "OPQ", "RaBitQ"}
     n_bytes, n_features, n_points : int, bytes of a code, D, and vectors that it will learn from
 
     Returns
@@ -109,14 +109,17 @@ def make_quantizer(name: str, n_bytes: int, n_features: int, n_points: int) -> Q
         return _rabitq(faiss, n_bytes, n_features)
     if n_points < CODEWORDS:
         raise UndefinedError(f"{name} must have {CODEWORDS} points to learn from, one per codeword, got {n_points}")
-    per_part = min(DIMENSIONS_PER_PART, n_features // n_bytes)
-    if per_part == 0:
+    if n_bytes > n_features:
         raise UndefinedError(f"{name} must have a dimension for each byte, got {n_bytes} bytes for {n_features}")
-    reduced = per_part * n_bytes
-    rotations = [faiss.PCAMatrix(n_features, reduced)]
+    if name == "PQ":  # the vectors as they are, filled up with zeros so that all parts are of one size
+        dimensions = -(-n_features // n_bytes) * n_bytes
+        rotations = [faiss.RemapDimensionsTransform(n_features, dimensions, False)]
+    else:
+        dimensions = min(DIMENSIONS_PER_PART, n_features // n_bytes) * n_bytes
+        rotations = [faiss.PCAMatrix(n_features, dimensions)]
     if name == "OPQ":
-        rotations.append(_optimized_rotation(faiss, reduced, n_bytes))
-    index = faiss.IndexPQ(reduced, n_bytes, 8)
+        rotations.append(_optimized_rotation(faiss, dimensions, n_bytes))
+    index = faiss.IndexPQ(dimensions, n_bytes, 8)
     index.pq.cp.min_points_per_centroid = 1  # a warning on the screen otherwise
     return Quantizer(name, n_bytes, rotations, index)
 
