@@ -61,10 +61,9 @@ def main() -> None:
     options.add_argument("-k", type=int, default=10, help="that tune is told of")
     asked = options.parse_args()
     columns = [f"{base}, k = {k}" for base in ("new", "seen") for k in KS]
-    print(
-        f"| data | bytes | seed | {' | '.join(columns)} | tune says (new, k = {asked.k}) | chosen | complete | seconds |"
-    )
-    print("|---|---|---|" + "---|" * (len(columns) + 4))
+    names = ["data", "bytes", "seed", *columns, f"tune says (new, k = {asked.k})", "chosen", "complete", "seconds"]
+    print(f"| {' | '.join(names)} |")
+    print("|" + "---|" * len(names))
     for data in asked.data:
         for n_bytes in asked.bytes:
             for seed in asked.seeds:

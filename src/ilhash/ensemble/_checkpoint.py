@@ -38,6 +38,7 @@ _UNBOUND = 1  # the format in which bits know only their own number
 _BIT = SealedArrays(text="report")
 _BLOB = "blob."  # beginning of the names of arrays that hold the file of a classifier
 _IRRELEVANT = ("n_bits", "n_jobs", "random_state")  # the seed that random_state came to is compared instead
+_CENTERS = 500  # the default of earlier versions
 _OF_TREES = ("n_trees", "tree_depth", "learning_rate")
 
 Path_ = str | os.PathLike[str]
@@ -55,12 +56,13 @@ def parameters_of_bits(parameters: dict[str, Any], start: str, scaling: str) -> 
     """Return the parameters that finished bits depend on: of start and scaling, what they came to.
 
     A random start is not named: bits of earlier versions, which had no other, are theirs too. Nor are parameters of
-    trees where there are none.
+    trees where there are none; centres of no kernel are as many as they used to be.
     """
-    functions = parameters["hash_function"]
-    has_trees = any(isinstance(one, str) and one == "trees" for one in _listed(functions))
-    left_out = {"start"} if has_trees else {"start", *_OF_TREES}
+    kinds = {one for one in _listed(parameters["hash_function"]) if isinstance(one, str)}
+    left_out = {"start"} if "trees" in kinds else {"start", *_OF_TREES}
     others = {name: value for name, value in parameters.items() if name not in left_out} | {"scaling": scaling}
+    if "kernel" not in kinds:
+        others["n_centers"] = _CENTERS
     if start == "random":
         return others
     return {**others, "start": start if isinstance(parameters["start"], str) else _digest(parameters["start"])}

@@ -30,11 +30,13 @@ from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_
 from ilhash.ensemble._data import data_fingerprint, draws_classes, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
 from ilhash.ensemble._ilh_parameters import (
+    check_centers,
     check_letters,
     check_objective,
     check_range,
     drawn_features,
     mac_penalties,
+    number_of_centers,
     training_size,
     training_sizes,
 )
@@ -98,7 +100,8 @@ class ILH(Hasher):
     centers : {"common", "pool", "private"}, default "common"
         Whether kernel functions share their centres, or each draws its own from a common pool of three times as many,
         or from its own training set. Distances to private centres are computed anew for every bit.
-    n_centers : int, default 500, number of radial basis functions of a kernel function
+    n_centers : int or "auto", default "auto"
+        Radial basis functions of a kernel function; "auto" is .3 n_train, from 100 to 1,500.
     kernel_width : float, optional
         s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
     scaling : {"auto", "columns", "whole"}, default "auto"
@@ -164,7 +167,7 @@ class ILH(Hasher):
     start: Any = checked("auto", check_start)
     n_features: int | float = 0.5
     centers: str = one_of("common", "pool", "private")
-    n_centers: int = count(500)
+    n_centers: int | str = checked("auto", check_centers)
     kernel_width: float | None = positive(None)
     scaling: str = one_of("auto", "columns", "whole")
     n_trees: int = count(200)
@@ -279,11 +282,13 @@ class ILH(Hasher):
         checkpoint: str | os.PathLike[str] | None,
     ) -> None:
         rule = self._rule(supervision)
+        plan = self._plan(X, supervision, rule)
         kept = None
         if checkpoint is not None:
-            parameters = parameters_of_bits(self.get_params(deep=False), rule.kind, self.scaling_)
+            own = {**self.get_params(deep=False), "n_centers": number_of_centers(self.n_centers, self.n_train_)}
+            parameters = parameters_of_bits(own, rule.kind, self.scaling_)
             kept = Checkpoint(checkpoint, parameters, self.seed_, self.fingerprint_)
-        plan, learners = self._plan(X, supervision, rule), self._learners(X, supervision)
+        learners = self._learners(X, supervision)
         if rule.kind == "projection":
             supervision = _bounded(supervision)
         start = self._start_of(bits, X, supervision, rule, plan)
@@ -394,7 +399,7 @@ class ILH(Hasher):
         settings = LearnerSettings(
             C=self.C,
             scaling=self.scaling_,
-            n_centers=self.n_centers,
+            n_centers=number_of_centers(self.n_centers, self.n_train_),
             kernel_width=self.kernel_width,
             centers=self.centers,
             n_trees=self.n_trees,

@@ -42,6 +42,26 @@ def check_range(name: str, value: Any) -> int | tuple[int, int]:
     return check_count(name, value, 1, MOST)
 
 
+CENTERS_PER_POINT = 0.3  # "auto"; at N = 5,000 precision still rose from 1,000 to 1,500 on four datasets
+FEWEST_CENTERS, MOST_CENTERS = 100, 1_500
+
+
+def check_centers(name: str, value: Any) -> int | str:
+    """Return a number of centres, or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be 'auto' or a whole number of at least 1, got {value!r}")
+    return check_count(name, value, 1, MOST)
+
+
+def number_of_centers(value: int | str, n_train: int) -> int:
+    """Return how many centres a kernel function has."""
+    if isinstance(value, str):
+        return min(max(FEWEST_CENTERS, round(CENTERS_PER_POINT * n_train)), MOST_CENTERS)
+    return value
+
+
 def drawn_features(value: Any, n_features: int) -> int:
     """Return d for a number d or a fraction d/D."""
     if is_whole(value):

@@ -12,6 +12,7 @@ from ilhash.ensemble import ILH
 
 LARGE = 20_000  # points of a bit, or all but a fifth where there are fewer than 25,000
 SMALL = 5_000
+FEW_CENTERS = 300  # of kernels that are quick to encode
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def candidates(
         found += [data.ilh("linear", start="projection"), data.ilh("linear", start="random")]
     if kind != "none":
         found += [data.ilh("linear", large=True)]
+        found += [data.ilh("kernel", n_centers=FEW_CENTERS)]
         for functions in ("kernel", "trees"):
             found += [data.ilh(functions), data.ilh(functions, large=True)]
     found.append(data.method("ITQ", 6e-8 * n_features, 4e-10 * n_features))
@@ -95,12 +97,11 @@ class _Data:
         own: dict[str, Any] = {"hash_function": functions, "n_jobs": self.n_jobs, **self.seed, **parameters}
         if large:
             own |= {"n_train": n_train, "diversity": "it"}
-        if functions == "kernel" and large:
-            own |= {"n_centers": min(1_500, n_train)}
         name = f"ILH {functions}"
-        name += "".join(f", {value} start" for value in parameters.values())
+        name += f", {parameters['start']} start" if "start" in parameters else ""
+        name += f", {parameters['n_centers']} centres" if "n_centers" in parameters else ""
         name += f", {n_train:,} points a bit" if large else ""
-        per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", 500))
+        per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", min(1_500, 3 * n_train // 10)))
         return Candidate(
             name, lambda n_bits: ILH(n_bits, **own), lambda n_bits: self.beginning + per_bit * n_bits, grows=True
         )

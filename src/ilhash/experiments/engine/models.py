@@ -55,7 +55,7 @@ class NeighbourKSHcut(KSHcut):
 
 _OWN: dict[str, type[Hasher]] = {"ILH": ILH, "PrivateKSHcut": PrivateKSHcut, "NeighbourKSHcut": NeighbourKSHcut}
 
-PAPER = {"start": "random", "scaling": "columns"}  # of cells that name neither
+PAPER = {"start": "random", "scaling": "columns", "n_centers": 500}  # of cells that do not name them
 
 
 def stored_parameters(name: str) -> set[str]:
