@@ -22,7 +22,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ilhash.experiments.claims import judge_all
+    from ilhash.experiments.claims import judge_all, judge_corrections
     from ilhash.experiments.comparison import BYTES, TABLES, Comparison, Row, Settings, compare
     from ilhash.experiments.engine import Cell, Outcome, Results
     from ilhash.experiments.engine.run import Progress, Summary, run_cells
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from ilhash.experiments.reproduction import reproduce
 
 __all__ = ["BYTES", "TABLES", "Cell", "Comparison", "Experiment", "Outcome", "Progress", "Results", "Row", "Settings"]
-__all__ += ["Summary"]
-__all__ += ["cells_of", "compare", "experiments", "get_scale", "judge_all", "reproduce", "require_report", "run_cells"]
-__all__ += ["write_figures", "write_report"]
+__all__ += ["Summary", "cells_of", "compare", "experiments", "get_scale", "judge_all", "judge_corrections", "reproduce"]
+__all__ += ["require_report", "run_cells", "write_figures", "write_report"]
 
 _HOMES = {
-    "claims": ("judge_all",),
+    "claims": ("judge_all", "judge_corrections"),
     "comparison": ("BYTES", "TABLES", "Comparison", "Row", "Settings", "compare"),
     "engine": ("Cell", "Outcome", "Results"),
     "engine.run": ("Progress", "Summary", "run_cells"),

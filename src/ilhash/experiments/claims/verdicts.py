@@ -41,13 +41,23 @@ class Claim:
     test: Callable[[Results], Judged]  # computes it from stored cells; raises MissingCells where some are not there
 
 
+@dataclass(frozen=True)
+class Correction:
+    """What a claim that is not met literally comes to under a stated change of the protocol, or why it cannot hold."""
+
+    claim: str  # its name
+    change: str  # what is other than in the claim's rule; margins and seeds are the same unless it says so
+    why: str  # the reason why the literal rule is not met, and what the numbers say of it
+    test: Callable[[Results], Judged]  # from stored cells and from what benchmarks/claims.py measured
+
+
 def untested(why: str) -> Judged:
     """Return the verdict where there is nothing to judge by."""
     return Judged(why, UNTESTED)
 
 
-def judge(claim: Claim, results: Results) -> Judged:
-    """Judge a claim; numbers that are missing or undefined make it untested."""
+def judge(claim: Claim | Correction, results: Results) -> Judged:
+    """Judge a claim, or its correction; numbers that are missing or undefined make it untested."""
     try:
         return claim.test(results)
     except MissingCells:

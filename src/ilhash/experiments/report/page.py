@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ilhash._extras import require
-from ilhash.experiments.claims import judge_all
+from ilhash.experiments.claims import judge_all, judge_corrections
 from ilhash.experiments.claims.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
 from ilhash.experiments.engine.store import Results
 from ilhash.experiments.experiment import Experiment, cells_of, experiments
@@ -40,6 +40,7 @@ def write_report(results: Results, path: Path | None = None) -> Path:
     """
     path = path or results.path / "report.html"
     judged = judge_all(results)
+    corrections = judge_corrections(results)
     sessions = results.sessions()
     stored = [results.read(cell) for cell in cells_of(list(experiments().values()), results.scale)]
     page = _template().render(
@@ -47,6 +48,8 @@ def write_report(results: Results, path: Path | None = None) -> Path:
         verdicts=_VERDICTS,
         tally=Counter(one.verdict for _, one in judged),
         judged=judged,
+        corrections=corrections,
+        corrected=sum(one.verdict == HOLDS for _, one in corrections.values()),
         sections=[_section(experiment, results) for experiment in experiments().values()],
         n_cells=len(stored),
         minutes=[outcome.seconds / 60 for outcome in stored if outcome is not None],
