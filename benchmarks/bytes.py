@@ -3,9 +3,9 @@
 python benchmarks/bytes.py [--data mnist fashion-mnist cifar10-gist] [--bytes 4 8 16 32] [--seeds 0] [--only ILH PQ ...]
 
 1,000 queries; of the other points one half is never trained on. The new base is that half, the seen base as many points
-that may be trained on. Tie-aware precision, one thread; microseconds to encode a vector. PQ (also on 4 principal
-components a byte), OPQ, RaBitQ, floats and ILH by asymmetric search keep the query as floats. Every model as it is by
-default, CCAITQ with all points; RaBitQ with its 8 bytes of factors counted. Other scripts take `bases_of`, `measure`
+that may be trained on. Tie-aware precision, one thread; microseconds to encode a vector. PQ (also on principal
+components, 4 a byte), OPQ, RaBitQ, floats and ILH by asymmetric search keep the query as floats. Every model as it is
+by default, CCAITQ with all points; RaBitQ with its 8 bytes of factors counted. Other scripts take `bases_of`, `measure`
 and `print_table` from here.
 """
 

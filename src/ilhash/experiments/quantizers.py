@@ -16,6 +16,7 @@ CODEWORDS = 256  # of each part of a product quantiser: a byte
 ROTATIONS = 8  # rounds of OPQ; faiss makes 50, which take minutes and change little after principal components
 MOST_POINTS = 10_000  # that k-means learns from; faiss itself takes 256 per codeword at most
 DIMENSIONS_PER_PART = 4  # that principal components keep before PCA-PQ and OPQ: what faiss advises
+LEAST_DIMENSIONS = 32  # but so many in all: at 4 bytes 16 are too few (on MNIST)
 
 Floats = NDArray[np.float32]
 
@@ -115,7 +116,8 @@ def make_quantizer(name: str, n_bytes: int, n_features: int, n_points: int) -> Q
         dimensions = -(-n_features // n_bytes) * n_bytes
         rotations = [faiss.RemapDimensionsTransform(n_features, dimensions, False)]
     else:
-        dimensions = min(DIMENSIONS_PER_PART, n_features // n_bytes) * n_bytes
+        per_part = max(DIMENSIONS_PER_PART, LEAST_DIMENSIONS // n_bytes)
+        dimensions = min(per_part, n_features // n_bytes) * n_bytes
         rotations = [faiss.PCAMatrix(n_features, dimensions)]
     if name == "OPQ":
         rotations.append(_optimized_rotation(faiss, dimensions, n_bytes))
