@@ -12,11 +12,10 @@ import argparse
 import time
 import warnings
 
-import numpy as np
-
-from ilhash import ILH, datasets
-from ilhash.evaluation import precision_at_k
-from tune import split
+from bytes import bases_of
+from ilhash import ILH
+from ilhash.experiments.equal_bytes import Bases
+from tune import precisions
 
 KERNELS = {
     "500 common centres": {"n_centers": 500},
@@ -51,28 +50,25 @@ def main() -> None:
     bits = " / ".join(map(str, asked.bits))
     print(f"| data | functions | new, {bits} bits | seen | CPU s a bit | us/vector |\n|---|---|---|---|---|---|")
     for data in asked.data:
-        dataset = datasets.load(data)
+        bases, _ = bases_of(data, asked.seed)
         for name in asked.only:
-            row(dataset, name, asked)
+            row(data, bases, name, asked)
 
 
-def row(dataset: datasets.Dataset, name: str, asked: argparse.Namespace) -> None:
-    X, y = dataset.X, np.asarray(dataset.y)
-    queries, seen, new = split(len(X), asked.seed)
+def row(data: str, bases: Bases, name: str, asked: argparse.Namespace) -> None:
     begin = time.process_time()
     model = ILH(max(asked.bits), n_train=asked.n_train, random_state=asked.seed, **CHOICES[name])
-    model.fit(X[seen], y[seen], check=False)
+    model.fit(*bases.train, check=False)
     trained = (time.process_time() - begin) / max(asked.bits)
     begin = time.process_time()
-    for _ in model.encode_blocks(X[new], n_threads=1):
+    for _ in model.encode_blocks(bases.new[0], n_threads=1):
         pass
-    encoded = (time.process_time() - begin) / len(new) * 1e6
+    encoded = (time.process_time() - begin) / len(bases.new[0]) * 1e6
     values = []
-    for base in (new, seen):
-        parts = [(part.transform(X[base]), part.transform(X[queries])) for part in (model[:n] for n in asked.bits)]
-        found = [precision_at_k(codes, y[base], wanted, y[queries], k=asked.k) for codes, wanted in parts]
+    for base in (bases.new, bases.seen):
+        found = [precisions(model[:n_bits], base, bases.queries, asked.k).mean() for n_bits in asked.bits]
         values.append(" / ".join(f"{value:.3f}" for value in found))
-    print(f"| {dataset.name} | {name} | {' | '.join(values)} | {trained:.2f} | {encoded:.0f} |", flush=True)
+    print(f"| {data} | {name} | {' | '.join(values)} | {trained:.2f} | {encoded:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 python benchmarks/tune.py [--data mnist fashion-mnist cifar10-gist] [--bytes 4 8 16] [--seeds 0 1] [--minutes 5] [-k 10]
 
 1,000 queries are put aside; of the other points one half is given to `tune` (the seen base), the other half (the new
-base) to nothing at all. A line per run: precision@10, 100, 500 of the queries among both bases, and what `tune` said
-of new items, with its standard error and, in brackets, how many standard errors of the difference it was off.
+base) to nothing at all, as in `bytes.py`, whose rows stand beside these. A line per run: precision@10, 100, 500 of the
+queries among both bases, and what `tune` said of new items, with its standard error and, in brackets, how many standard
+errors of the difference it was off.
 """
 
 from __future__ import annotations
@@ -15,35 +16,25 @@ import warnings
 import numpy as np
 
 import ilhash
-from ilhash import datasets
+from bytes import bases_of
 from ilhash.evaluation import by_label, distance_histograms
 
 KS = (10, 100, 500)
-N_QUERIES = 1_000
 
 
-def split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return queries, what is given to training, and what is not."""
-    order = np.random.default_rng(seed).permutation(n)
-    half = (n - N_QUERIES) // 2
-    return order[:N_QUERIES], order[N_QUERIES : N_QUERIES + half], order[N_QUERIES + half : N_QUERIES + 2 * half]
-
-
-def precisions(model, X, y, base: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return precision at each of KS of each query."""
-    codes = [model.transform(X[rows]) for rows in (base, queries)]
-    found = distance_histograms(*codes, by_label(y[base], y[queries]), n_bits=len(model.functions_), n_threads=2)
-    return found.precision_at_k(KS)
+def precisions(model, base, queries, ks=KS) -> np.ndarray:
+    """Return precision at each of ks of each query; base and queries are vectors and labels."""
+    codes = [model.transform(part[0]) for part in (base, queries)]
+    found = distance_histograms(*codes, by_label(base[1], queries[1]), n_bits=len(model.functions_), n_threads=2)
+    return found.precision_at_k(ks)
 
 
 def run(data: str, n_bytes: int, seed: int, minutes: float, k: int) -> None:
-    dataset = datasets.load(data)
-    X, y = dataset.X, dataset.y
-    queries, seen, new = split(len(X), seed)
+    bases, _ = bases_of(data, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = ilhash.tune(X[seen], y[seen], n_bytes=n_bytes, k=k, minutes=minutes, random_state=seed)
-    values = [precisions(found.model, X, y, base, queries) for base in (new, seen)]
+        found = ilhash.tune(*bases.train, n_bytes=n_bytes, k=k, minutes=minutes, random_state=seed)
+    values = [precisions(found.model, base, bases.queries) for base in (bases.new, bases.seen)]
     measured = " | ".join(f"{value:.3f}" for one in values for value in one.mean(axis=0))
     said, same = found.reports["new"], values[0][:, KS.index(k)] if k in KS else np.array([np.nan])
     apart = (said.value - same.mean()) / np.hypot(said.error, same.std() / np.sqrt(len(same)))
