@@ -13,7 +13,7 @@ from ilhash.methods import UndefinedError
 
 RABITQ_FACTORS = 8  # bytes of two floats beside the bits of each item, without which distances cannot be estimated
 CODEWORDS = 256  # of each part of a product quantiser: a byte
-ROTATIONS = 8  # rounds of OPQ; faiss makes 50, which take minutes and change little after principal components
+ROTATIONS = 8  # rounds of OPQ; faiss makes 50, which take minutes: what they would add was not measured
 MOST_POINTS = 10_000  # that k-means learns from; faiss itself takes 256 per codeword at most
 DIMENSIONS_PER_PART = 4  # that principal components keep before PCA-PQ and OPQ: what faiss advises
 LEAST_DIMENSIONS = 32  # but so many in all: at 4 bytes 16 are too few (on MNIST)
