@@ -1,10 +1,13 @@
 """Data that many tests share: small, with an obvious right answer, or bundled with scikit-learn."""
 
+from types import SimpleNamespace
+
 import hypothesis
 import numpy as np
 import pytest
 
 from ilhash import datasets
+from ilhash.tuning import _course
 
 hypothesis.settings.register_profile("ilhash", deadline=None)  # how long an example takes is the machine's affair
 hypothesis.settings.load_profile("ilhash")
@@ -14,6 +17,13 @@ hypothesis.settings.load_profile("ilhash")
 def digits():
     data = datasets.load("digits")
     return data.X, data.y
+
+
+@pytest.fixture
+def no_clock(monkeypatch):
+    """Let a search for the best model go by its plan: a busy machine must not decide."""
+    monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(_course.Budget, "left", lambda self: 0.0)
 
 
 @pytest.fixture(scope="session")

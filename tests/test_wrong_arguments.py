@@ -384,6 +384,11 @@ def of_ensembles(table, folder):
     kept = ilhash.ILH(**QUICK).fit(X, held_out.labels(Y))
     rules = {"n_bits": 1, "k": 3, "held_out": held_out, "unseen_weight": 0.5, "n_threads": 1}
     table.put("prune", ilhash.prune, {"model": kept, **data, **rules}, ["model", *data])
+    more = {"X": np.tile(X, (4, 1)), "y": np.tile(Y, 4), "affinity": None, "pairs": None}
+    budget = {"n_bytes": 1, "k": 3, "minutes": 1e-4, "max_encode_us": None}
+    means = {"base": "new", "unseen": 0.0, "unlabeled": -1, "random_state": 0, "n_jobs": 1}
+    table.put("tune", ilhash.tune, {**more, **budget, **means}, more)
+    table.put("Mix.of", ilhash.Mix.of, {"families": [trained, trained]})
     table.put("Mix", lambda models: ilhash.Mix(models).fit(X, Y), {"models": [ilhash.ILH(**QUICK)] * 2})
     table.put("Mix.prefix", lambda counts: ilhash.Mix([model(), model()]).prefix(counts), {"counts": 1})
     given = {**data, "affinity": None, "pairs": None}

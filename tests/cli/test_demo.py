@@ -1,11 +1,9 @@
 """``ilhash demo``."""
 
 from ilhash import HammingIndex, evaluation
-from ilhash.tuning._course import Budget
 
 
-def test_demo_draws_a_picture_and_can_be_run_again(tmp_path, ilhash_command, monkeypatch):
-    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)  # a busy machine must not decide
+def test_demo_draws_a_picture_and_can_be_run_again(tmp_path, ilhash_command, no_clock):
     short = ("--bytes", 2, "--minutes", 0.03)
     first, second = (ilhash_command("demo", "-o", tmp_path, *short).out for _ in range(2))
     lines = [line for line in second.splitlines() if "trained" not in line]  # but for the seconds it took

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 import ilhash
-from ilhash.tuning._course import Budget
 
 WAYS = ("--bytes", 1, "--minutes", 0.03, "-j", 1)
 
 
-@pytest.fixture(autouse=True)
-def no_clock(monkeypatch):
-    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)  # a busy machine must not decide
-    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+pytestmark = pytest.mark.usefixtures("no_clock")
 
 
 def test_tune_saves_what_the_library_finds(files, digits, tmp_path, ilhash_command):

@@ -132,7 +132,7 @@ def test_minus_one_and_one_are_classes_when_told_so(blobs):
         ({"n_similar": (9, 3)}, "smallest, largest"),
         ({"diversity": "f", "n_features": 11}, "between 1 and the 10 features"),
         ({"diversity": "f", "n_features": 0.0}, "fraction in"),
-        ({"centers": "mine"}, "'common', 'private'"),
+        ({"centers": "mine"}, "'common', 'pool', 'private'"),
         ({"scaling": "rows"}, "'columns', 'whole'"),
         ({"block_order": "sorted"}, "'random', 'fixed'"),
         ({"max_sweeps": 0}, "max_sweeps"),

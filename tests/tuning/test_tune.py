@@ -4,22 +4,17 @@ import json
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import ilhash
-from ilhash import datasets
+from ilhash.tuning import _course
 from ilhash.tuning._candidates import candidates
 from ilhash.tuning._course import Budget
 
 WAYS = {"n_bytes": 1, "minutes": 0.03, "k": 10, "n_jobs": 1}
-
-
-@pytest.fixture(scope="module")
-def digits():
-    data = datasets.load("digits")
-    return data.X, data.y
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +81,8 @@ def test_half_and_twice_and_progress(found):
     assert json.loads(json.dumps(tuning.to_dict()))["name"] == tuning.name
 
 
-def test_the_same_seed_gives_the_same_model(digits, monkeypatch):
-    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)  # a busy machine must not decide
-    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+@pytest.mark.usefixtures("no_clock")
+def test_the_same_seed_gives_the_same_model(digits):
     one, same = (ilhash.tune(*digits, **WAYS) for _ in range(2))
     assert one.name == same.name
     assert one.model.fingerprint() == same.model.fingerprint()
@@ -96,13 +90,15 @@ def test_the_same_seed_gives_the_same_model(digits, monkeypatch):
     assert one.reason == same.reason
 
 
-def test_a_search_goes_on_where_it_was_killed(digits, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("no_clock")
+def test_a_search_goes_on_where_it_was_killed(digits, tmp_path):
     script = tmp_path / "search.py"
     script.write_text(
         "import sys, ilhash\n"
-        "from ilhash.tuning._course import Budget\n"
-        "Budget.over = lambda self, share=1.0: False\n"
-        "Budget.left = lambda self: 0.0\n"
+        "from types import SimpleNamespace\n"
+        "from ilhash.tuning import _course\n"
+        "_course.time = SimpleNamespace(monotonic=lambda: 0.0)\n"
+        "_course.Budget.left = lambda self: 0.0\n"
         "data = ilhash.datasets.load('digits')\n"
         "ilhash.tune(data.X, data.y, n_bytes=1, minutes=0.03, n_jobs=1, checkpoint=sys.argv[1],\n"
         "            progress=lambda now: print(now.current, flush=True))\n"
@@ -116,8 +112,6 @@ def test_a_search_goes_on_where_it_was_killed(digits, tmp_path, monkeypatch):
     process.stdout.close()
     kept = {path.name for path in folder.iterdir()}
     assert len(kept) > 3
-    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)
-    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
     gone_on = ilhash.tune(*digits, **WAYS, checkpoint=folder)
     assert gone_on.model.fingerprint() == ilhash.tune(*digits, **WAYS).model.fingerprint()
 
@@ -163,9 +157,8 @@ def test_other_supervision(digits):
     assert unseen.reports["unseen classes"].value < unseen.reports["new"].value
 
 
-def test_vectors_on_disk_are_read_by_rows(digits, tmp_path, monkeypatch):
-    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: False)
-    monkeypatch.setattr(Budget, "left", lambda self: 0.0)
+@pytest.mark.usefixtures("no_clock")
+def test_vectors_on_disk_are_read_by_rows(digits, tmp_path):
     np.save(tmp_path / "X.npy", digits[0])
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     opened = ilhash.open_vectors(tmp_path / "X.npy")
@@ -199,6 +192,25 @@ def test_every_kind_has_candidates_that_cost_something():
         for candidate in found:
             assert 0 < candidate.seconds(8) < candidate.seconds(800) or candidate.seconds(8) == candidate.seconds(800)
             assert candidate.make(8).n_bits == 8
+
+
+def test_a_slow_machine_makes_plans_smaller(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    budget = Budget(100.0, 2, begin=0.0)
+    now[0] = 20.0
+    budget.spend(30.0)  # 40 core seconds have passed: slower, but not by a factor of two
+    assert (budget.slowness, budget.spent) == (1, 30.0)
+    now[0] = 70.0
+    budget.spend(20.0)
+    assert (budget.slowness, budget.spent) == (2, 100.0)
+
+
+def test_what_is_cheap_is_trained_to_the_end(digits, monkeypatch):
+    monkeypatch.setattr(Budget, "over", lambda self, share=1.0: True)  # from the beginning
+    found = ilhash.tune(*digits, **WAYS)
+    assert found.n_bits == 8
+    assert not found.complete
 
 
 def test_budgets_count_by_the_clock():

@@ -63,10 +63,10 @@ class Mix(Hasher):
         -------
         Mix, trained, their bits in this order
         """
-        mix = cls([clone(family) for family in families])
-        mix._check_models()
+        cls(families)._check_models()
         for family in families:
             check_is_fitted(family)
+        mix = cls([clone(family) for family in families])
         if len({family.n_features_in_ for family in families}) > 1:
             got = ", ".join(str(family.n_features_in_) for family in families)
             raise ValueError(f"families must be trained on vectors of the same features, got {got}")

@@ -13,7 +13,15 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._checks import check_callable, check_choice, check_count, check_fraction, check_positive, resolve_seed
+from ilhash._checks import (
+    check_callable,
+    check_choice,
+    check_count,
+    check_fraction,
+    check_jobs,
+    check_positive,
+    resolve_seed,
+)
 from ilhash._parameters import MOST_BITS
 from ilhash.affinity import (
     Labels,
@@ -183,7 +191,7 @@ def tune(
     (True, True)
     """
     begin = time.perf_counter()
-    n_bits = 8 * _checked(n_bytes, minutes, base, unseen, max_encode_us, progress)
+    n_bits = 8 * _checked(n_bytes, minutes, base, unseen, max_encode_us, n_jobs, progress)
     X = as_matrix(X)
     supervision = _supervision(X, y, pairs, affinity, unlabeled)
     if check_count("k", k) >= len(X):
@@ -201,8 +209,9 @@ def tune(
     return _Conclusion(course, known, k, begin).tuning()
 
 
-def _checked(n_bytes: Any, minutes: Any, base: Any, unseen: Any, max_encode_us: Any, progress: Any) -> int:
+def _checked(n_bytes: Any, minutes: Any, base: Any, unseen: Any, max_encode_us: Any, n_jobs: Any, progress: Any) -> int:
     """Return the bytes, once all else has been looked at."""
+    check_jobs("n_jobs", n_jobs)
     check_callable("progress", progress)
     check_positive("minutes", minutes)
     check_choice("base", base, ("new", "seen"))
