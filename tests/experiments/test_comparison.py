@@ -154,13 +154,6 @@ def test_later_rows_have_no_cells_in_the_reproduction():
         assert all(entry.reproduced for entry in entrants(page).values())
 
 
-def test_rows_of_functions_that_are_not_registered_are_left_out(monkeypatch):
-    monkeypatch.setitem(TABLES["kernel"], "later", Entry("ILH", {"hash_function": "not there"}))
-    assert "later" not in comparison._chosen("kernel", None)
-    monkeypatch.setitem(comparison.LEARNERS, "not there", None)
-    assert "later" in comparison._chosen("kernel", None)
-
-
 def test_every_method_is_in_a_table():
     listed = {entry.method for table in TABLES.values() for entry in table.values()}
     assert listed == {"ILH", "Mix", *methods.available()}

@@ -24,7 +24,6 @@ from ilhash.evaluation import Evaluation, Protocol, Split
 from ilhash.experiments.engine.run import Progress
 from ilhash.experiments.equal_bytes import KS, QUANTIZERS, Bases, ByteRow, floats_row, model_rows, models, quantizer_row
 from ilhash.experiments.time_left import TimeLeft, expected_seconds
-from ilhash.functions import LEARNERS
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.vectors import nearest_rows
@@ -60,11 +59,6 @@ class Entry:
         n_train = n_per_bit if kind is ILH else n_train
         chosen = {name: reference if value == REFERENCE else value for name, value in self.parameters.items()}
         return kind(n_bits=n_bits, n_train=n_train, random_state=seed, **chosen)
-
-    @property
-    def is_there(self) -> bool:
-        """Whether its kind of hash functions is registered."""
-        return self.parameters.get("hash_function", "linear") in LEARNERS
 
     def _shares(self, n_bits: int) -> dict[str, int]:
         if n_bits < len(self.families):
@@ -388,8 +382,7 @@ def _rows(
 def _chosen(table: str, only: Sequence[str] | None) -> dict[str, Entry]:
     if table not in TABLES:
         raise ValueError(f"tables must be among {', '.join((*TABLES, BYTES))}, got {table!r}")
-    there = {name: entry for name, entry in TABLES[table].items() if entry.is_there}
-    return {name: entry for name, entry in there.items() if only is None or name in only or name == REFERENCE}
+    return {name: entry for name, entry in TABLES[table].items() if only is None or name in only or name == REFERENCE}
 
 
 class _Bench:

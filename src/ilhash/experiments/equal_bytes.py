@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ilhash import ILH, methods
 from ilhash.evaluation import Protocol, precision_at_k
 from ilhash.experiments.quantizers import Quantizer, make_quantizer
-from ilhash.functions import LEARNERS
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.search import HammingIndex
@@ -112,14 +111,13 @@ def models(n_points: int, seed: int) -> dict[str, Callable[[int], Any]]:
 
     Returns
     -------
-    dict of str to callable; ILH once for each kind of functions that there is
+    dict of str to callable; ILH once for each kind of functions
     """
     same: dict[str, Any] = {"random_state": seed}
     everything: dict[str, Any] = {"n_train": n_points, **same}
     found: dict[str, Callable[[int], Any]] = {"ILH": lambda bits: ILH(bits, **same)}
     for kind in ("kernel", "trees"):
-        if kind in LEARNERS:
-            found[f"ILH, {kind}"] = lambda bits, kind=kind: ILH(bits, hash_function=kind, **same)  # type: ignore[misc]
+        found[f"ILH, {kind}"] = lambda bits, kind=kind: ILH(bits, hash_function=kind, **same)  # type: ignore[misc]
     found["ITQ"] = lambda bits: methods.ITQ(bits, **same)
     found["CCAITQ"] = lambda bits: methods.CCAITQ(bits, **everything)
     found["class, ECOC"] = lambda bits: methods.ClassifierCode(bits, code="ecoc", **everything)

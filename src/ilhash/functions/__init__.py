@@ -16,7 +16,7 @@ from ._kernel import (
     in_one_kernel,
     share_common_basis,
 )
-from ._kinds import LEARNERS, functions_from_arrays, functions_to_arrays, register
+from ._kinds import functions_from_arrays, functions_to_arrays, register
 from ._learner import Fitted, Learner, LearnerSettings, scaling_for, standardization
 from ._linear import LinearFunction, LinearLearner, padded_weights
 from ._trees import MOST_LEVELS, TreeFunction
@@ -42,4 +42,4 @@ __all__ += [
     "TreeLearner",
     "make_learner",
 ]
-__all__ += ["LEARNERS", "MOST_LEVELS", "scaling_for", "share_common_basis", "standardization"]
+__all__ += ["MOST_LEVELS", "scaling_for", "share_common_basis", "standardization"]
