@@ -166,6 +166,14 @@ def test_vectors_on_disk_are_read_by_rows(digits, tmp_path):
     assert len(fingerprints) == 1
 
 
+def test_names_of_columns_are_kept(digits):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(digits[0], columns=[f"pixel {i}" for i in range(64)])
+    found = ilhash.tune(frame, digits[1], **WAYS)
+    assert found.model.feature_names_in_[5] == "pixel 5"
+    assert np.array_equal(found.model.transform(frame[:9]), found.model.transform(frame)[:9])
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -192,14 +192,15 @@ def tune(
     """
     begin = time.perf_counter()
     n_bits = 8 * _checked(n_bytes, minutes, base, unseen, max_encode_us, n_jobs, progress)
-    X = as_matrix(X)
+    matrix = as_matrix(X)
+    X = X if hasattr(X, "columns") else matrix  # a frame stays one: its columns have names
     supervision = _supervision(X, y, pairs, affinity, unlabeled)
     if check_count("k", k) >= len(X):
         raise ValueError(f"k must be below the {len(X)} items that are searched, got {k}")
     seed, workers = resolve_seed(random_state), max(1, joblib.effective_n_jobs(n_jobs))
     parts = parts_of(X, supervision, k, base=base, unseen=float(unseen), seed=seed)
     about = {"n_bytes": n_bytes, "k": k, "base": base, "unseen": unseen, "seed": seed, "minutes": minutes}
-    folder = _folder(checkpoint, {**about, "workers": workers, "data": _fingerprint(X, supervision)})
+    folder = _folder(checkpoint, {**about, "workers": workers, "data": _fingerprint(matrix, supervision)})
     bench = Bench(X, parts, workers, folder)
     course = Course(bench, Budget(60.0 * minutes, workers), n_bits, max_encode_us, progress or (lambda now: None))
     known = _candidates(parts, supervision, seed, n_jobs)
@@ -259,7 +260,7 @@ def _folder(path: str | os.PathLike[str] | None, about: dict[str, Any]) -> Path 
 def _candidates(parts: Parts, supervision: Any, seed: int, n_jobs: int | None) -> list[Candidate]:
     kinds = {Labels: "labels", LabelSets: "sets", SparseAffinity: "pairs", type(None): "none"}
     rows = np.linspace(0, len(parts.X) - 1, min(SAMPLE, len(parts.X))).astype(np.int64)
-    sample = take_rows(parts.X, rows)
+    sample = as_matrix(take_rows(parts.X, rows))
     everything = np.arange(len(sample))
     scaling = scaling_for(gather(sample, everything, origin_of(sample, everything)))
     n_classes = len(supervision.names) if isinstance(supervision, Labels) else 0
