@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -114,14 +115,19 @@ def try_best_bits(course: Course) -> Trial | None:
     half = len(retrieval.rows) // 2
     bits = np.hstack([trial.bits["new"] for trial in pool])
     chosen = _greedy(bits[:half], retrieval, half, course.n_bits, bench.n_threads)
-    leader = max(bench.trials, key=lambda trial: trial.score)
+    leader = max(filter(course.allowed, bench.trials), key=lambda trial: trial.score, default=None)
+    if leader is None:
+        return None
     gain = _other_half(bench, bits[:, chosen], half) - _other_half(bench, leader.bits["new"], half)
     if gain.mean() <= ERRORS * gain.std() / np.sqrt(len(gain)):
         return None
     model = mixed([trial.model for trial in pool])._with_bits(chosen)
     name = f"the best {course.n_bits} of {bits.shape[1]} bits of " + ", ".join(trial.name for trial in pool)
     seconds = sum(trial.seconds for trial in pool)
-    return bench.keep(name, model, {"new": bits[:, chosen]}, encode_microseconds(model, bench.X), seconds)
+    trial = bench.keep(name, model, {"new": bits[:, chosen]}, encode_microseconds(model, bench.X), seconds)
+    # By the half that did not choose them: the other would say too much good of them.
+    bench.trials[-1] = replace(trial, score=leader.score + float(gain.mean()))
+    return bench.trials[-1]
 
 
 def _pool(bench: Bench) -> list[Trial]:
