@@ -53,7 +53,7 @@ def course(monkeypatch):
     X[:, :2] += 6 * np.stack([y % 2, y // 2], axis=1)
     X[:, 2:] *= 4
     parts = parts_of(X, supervision_from_labels(y, len(y), -1), 80, base="new", unseen=0.0, seed=0)
-    bench = Bench(X, parts, 1)
+    bench = Bench(X, parts, 16, 1)
     for seed in range(2):
         model = LSH(16, random_state=seed).fit(parts.X)
         bits = {"new": model.decision_function(X[parts.choosing["new"].rows]) > 0}

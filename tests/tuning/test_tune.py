@@ -200,6 +200,8 @@ def test_every_kind_has_candidates_that_cost_something():
         for candidate in found:
             assert 0 < candidate.seconds(8) < candidate.seconds(800) or candidate.seconds(8) == candidate.seconds(800)
             assert candidate.make(8).n_bits == 8
+            assert candidate.more(0, 16) == candidate.seconds(16)
+            assert candidate.more(8, 16) <= candidate.more(0, 16)
 
 
 def test_a_slow_machine_makes_plans_smaller(monkeypatch):

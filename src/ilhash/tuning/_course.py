@@ -16,7 +16,7 @@ from ilhash.tuning._trials import Bench, Trial
 
 CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
 TOO_SHORT = 0.1  # share of the time below which nothing is told of how slow a machine is
-SHARES = (0.5, 0.65, 0.8)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
+SHARES = (0.6, 0.75, 0.85)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Course:
         ordered = sorted(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
         together, n_cheap = 0.0, 0
         for candidate in ordered:
-            again = 1.0 if candidate.grows else 1.75  # half of the bits, and a quarter, come before
+            again = 1.0 if candidate.grows or candidate.at_once else 1.75  # half of the bits, and a quarter, before
             together += again * self.expected(candidate, 0, self.n_bits)
             if n_cheap and together > CHEAP * self.budget.total:
                 break
@@ -150,8 +150,8 @@ class Course:
         return kept
 
     def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:
-        """Return core seconds; what is not ILH keeps one core busy, and the others waiting."""
-        own = candidate.more(have, n_bits) * (1 if candidate.grows else self.budget.workers)
+        """Return core seconds; what keeps one core busy lets the others wait."""
+        own = candidate.more(have, n_bits) * (1 if candidate.parallel else self.budget.workers)
         return own * self.budget.slowness
 
     def _best_score(self, name: str) -> float:

@@ -71,16 +71,18 @@ class Bench:
     ----------
     X : array or VectorSource, all vectors
     parts : Parts, what is trained on, and who chooses
+    n_bits : int, of the code that is wanted
     n_threads : int, that judge
     folder : Path, optional
     """
 
     X: Any
     parts: Parts
+    n_bits: int
     n_threads: int
     folder: Path | None = None
     trials: list[Trial] = field(default_factory=list)
-    models: dict[str, Any] = field(default_factory=dict)  # the longest of each candidate that grows
+    models: dict[str, Any] = field(default_factory=dict)  # the longest of each candidate whose first bits will do
     taken: dict[str, float] = field(default_factory=dict)  # seconds of training it
     _vectors: dict[str, Any] = field(default_factory=dict)
 
@@ -92,7 +94,7 @@ class Bench:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what a candidate is worth is measured
-                model = self._grown(candidate, n_bits, stop) if candidate.grows else self._fitted(candidate, n_bits)
+                model = self._trained(candidate, n_bits, stop)
         except UndefinedError:
             return None
         took = time.perf_counter() - begin
@@ -137,6 +139,16 @@ class Bench:
         if where not in self._vectors:
             self._vectors[where] = take_rows(self.X, retrieval.rows)
         return np.asarray(model.decision_function(self._vectors[where]) > 0)
+
+    def _trained(self, candidate: Candidate, n_bits: int, stop: Callable[[], bool]) -> Any:
+        if candidate.grows:
+            return self._grown(candidate, n_bits, stop)
+        if not candidate.at_once:
+            return self._fitted(candidate, n_bits)
+        known = self.models.get(candidate.name)
+        if known is None or len(known.functions_) < n_bits:
+            known = self.models[candidate.name] = self._fitted(candidate, max(n_bits, self.n_bits))
+        return known[:n_bits]
 
     def _grown(self, candidate: Candidate, n_bits: int, stop: Callable[[], bool]) -> Any:
         given, X = self.parts.given, self.parts.X

@@ -201,7 +201,7 @@ def tune(
     parts = parts_of(X, supervision, k, base=base, unseen=float(unseen), seed=seed)
     about = {"n_bytes": n_bytes, "k": k, "base": base, "unseen": unseen, "seed": seed, "minutes": minutes}
     folder = _folder(checkpoint, {**about, "workers": workers, "data": _fingerprint(matrix, supervision)})
-    bench = Bench(X, parts, workers, folder)
+    bench = Bench(X, parts, n_bits, workers, folder)
     course = Course(bench, Budget(60.0 * minutes, workers), n_bits, max_encode_us, progress or (lambda now: None))
     known = _candidates(parts, supervision, seed, n_jobs)
     course.run(known)
