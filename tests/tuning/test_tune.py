@@ -209,11 +209,13 @@ def test_a_slow_machine_makes_plans_smaller(monkeypatch):
     monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: now[0]))
     budget = Budget(100.0, 2, begin=0.0)
     now[0] = 20.0
-    budget.spend(30.0)  # 40 core seconds have passed: slower, but not by a factor of two
-    assert (budget.slowness, budget.spent) == (1, 30.0)
+    budget.spend(10.0)  # too early to tell
+    assert (budget.slowness, budget.spent) == (1, 10.0)
     now[0] = 70.0
-    budget.spend(20.0)
-    assert (budget.slowness, budget.spent) == (2, 100.0)
+    budget.spend(30.0)  # 140 core seconds for 40
+    assert (budget.slowness, budget.spent) == (2, 80.0)
+    budget.spend(60.0)  # it was the beginning that took so long
+    assert (budget.slowness, budget.spent) == (1, 100.0)
 
 
 def test_what_is_cheap_is_trained_to_the_end(digits, monkeypatch):

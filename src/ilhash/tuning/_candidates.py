@@ -94,7 +94,7 @@ class _Data:
     @property
     def beginning(self) -> float:
         """Seconds that any method takes before its first bit: a sample, directions, codes of held-out points."""
-        return 0.05 + 1e-5 * self.n_points
+        return 0.05 + 1e-5 * self.n_points + 1e-5 * min(self.n_points, 5_000) / 5_000 * self.n_features**2
 
     def ilh(self, functions: str, *, large: bool = False, **parameters: Any) -> Candidate:
         """Return ILH with such functions; bits of many points also differ by their start, if their points cannot."""

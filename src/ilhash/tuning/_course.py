@@ -15,7 +15,7 @@ from ilhash.tuning._candidates import Candidate
 from ilhash.tuning._trials import Bench, Trial
 
 CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
-TOO_SHORT = 0.1  # share of the time below which nothing is told of how slow a machine is
+TOO_SHORT = 0.4  # share of the time below which nothing is told of how slow a machine is
 SHARES = (0.6, 0.75, 0.85)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
 
 
@@ -48,9 +48,9 @@ class Budget:
 
     seconds: float
     workers: int
-    spent: float = 0.0  # core seconds, as expected
+    planned: float = 0.0  # core seconds, as expected, of what was done
     begin: float = field(default_factory=time.monotonic)
-    slowness: int = 1  # 2, 4, ... where a machine takes that much longer than expected
+    slowness: int = 1  # 2, 4, ... while a machine takes that much longer than expected
 
     @property
     def total(self) -> float:
@@ -61,12 +61,20 @@ class Budget:
         """Whether the clock says that such a share of the time has gone."""
         return time.monotonic() - self.begin > share * self.seconds
 
+    @property
+    def spent(self) -> float:
+        """Core seconds of what was done."""
+        return self.planned * self.slowness
+
     def spend(self, expected: float) -> None:
         """Note what was done; where the clock says that it took much longer, so will the rest."""
-        self.spent += expected
-        passed = (time.monotonic() - self.begin) * self.workers
-        while passed > 2 * self.spent and passed > TOO_SHORT * self.total:
-            self.slowness, self.spent = 2 * self.slowness, 2 * self.spent
+        self.planned += expected
+        passed = time.monotonic() - self.begin
+        if passed < TOO_SHORT * self.seconds:
+            return
+        self.slowness = 1
+        while passed * self.workers > 2 * self.spent:
+            self.slowness *= 2
 
     def left(self) -> float:
         """Seconds left on the clock."""
@@ -151,14 +159,14 @@ class Course:
 
     def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:
         """Return core seconds; what keeps one core busy lets the others wait."""
-        own = candidate.more(have, n_bits) * (1 if candidate.parallel else self.budget.workers)
-        return own * self.budget.slowness
+        return candidate.more(have, n_bits) * (1 if candidate.parallel else self.budget.workers)
 
     def _best_score(self, name: str) -> float:
         return max((trial.score for trial in self.bench.trials if trial.name == name), default=-1.0)
 
     def _step(self, candidate: Candidate, have: int, n_bits: int, limit: float) -> Trial | None:
-        needed = self.expected(candidate, have, n_bits)
+        expected = self.expected(candidate, have, n_bits)
+        needed = expected * self.budget.slowness
         late = self.budget.over(SHARES[-1]) and limit < math.inf
         if late or self.budget.spent + needed > limit:
             self.complete = self.complete and not late and self.budget.slowness == 1
@@ -166,7 +174,7 @@ class Course:
             return None
         self.say(f"{candidate.name}, {n_bits} bits")
         trial = self.bench.try_candidate(candidate, n_bits, lambda: limit < math.inf and self.budget.over(SHARES[-1]))
-        self.budget.spend(needed)
+        self.budget.spend(expected)
         if trial is not None and trial.n_bits < n_bits:
             self.complete = False
             self.left_out[candidate.name] = f"the time sufficed for {trial.n_bits} of {n_bits} bits"

@@ -25,6 +25,7 @@ Values = NDArray[np.float64]
 
 ENCODED = 2_000  # vectors that encoding is timed on
 BITS_AT_ONCE = 16  # that are trained between two looks at the clock
+SHORT = 20.0  # core seconds that need no look at the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +155,12 @@ class Bench:
         given, X = self.parts.given, self.parts.X
         checkpoint = None if self.folder is None else self.folder / _slug(candidate.name)
         model = self.models.get(candidate.name)
+        have = 0 if model is None else len(model.functions_)
+        at_once = n_bits if candidate.more(have, n_bits) < SHORT else BITS_AT_ONCE
         if model is None:
-            model = candidate.make(min(n_bits, BITS_AT_ONCE)).fit(X, **given, checkpoint=checkpoint, check=False)
+            model = candidate.make(min(n_bits, at_once)).fit(X, **given, checkpoint=checkpoint, check=False)
         while len(model.functions_) < n_bits and not stop():
-            more = min(BITS_AT_ONCE, n_bits - len(model.functions_))
-            model.add_bits(more, X, **given, checkpoint=checkpoint)
+            model.add_bits(min(at_once, n_bits - len(model.functions_)), X, **given, checkpoint=checkpoint)
         self.models[candidate.name] = model
         return model[: min(n_bits, len(model.functions_))]
 

@@ -327,7 +327,7 @@ class _Conclusion:
         """Return what the same recipe with twice the bits is worth, where the time suffices."""
         budget, known = self.course.budget, {candidate.name: candidate for candidate in self.known}
         parts = [(known[name], n_bits) for name, n_bits in best.recipe]
-        needed = sum(self.course.expected(candidate, n_bits, 2 * n_bits) for candidate, n_bits in parts)
+        needed = budget.slowness * sum(self.course.expected(candidate, n, 2 * n) for candidate, n in parts)
         if not parts or budget.spent + needed > budget.total or needed / budget.workers > budget.left():
             return None
         self.course.say(f"{best.name}: twice the bits")
