@@ -57,7 +57,7 @@ def course(monkeypatch):
     for seed in range(2):
         model = LSH(16, random_state=seed).fit(parts.X)
         bits = {"new": model.decision_function(X[parts.choosing["new"].rows]) > 0}
-        bench.keep(f"LSH {seed}", model, bits, 1.0, 1.0)
+        bench.keep(f"LSH {seed}", model, bits, 1.0, 1.0, ((f"LSH {seed}", 16),))
     return Course(bench, Budget(1e6, 1), 16, None, lambda now: None)
 
 

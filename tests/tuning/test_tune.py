@@ -71,14 +71,22 @@ def test_the_front_is_what_nothing_else_beats(found):
         )
 
 
-def test_half_and_twice_and_progress(found):
+def test_half_and_progress(found):
     tuning, said = found
     assert tuning.half.n_bytes == 1
     assert 0 < tuning.half.value < 1
-    assert tuning.twice is None or tuning.twice.n_bytes == 2 * tuning.n_bytes
     assert any("leads: " in now.current for now in said)
     assert all(0 <= now.done <= now.total for now in said)
     assert json.loads(json.dumps(tuning.to_dict()))["name"] == tuning.name
+
+
+def test_twice_the_bytes_is_the_same_recipe(digits, monkeypatch):
+    monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: 0.0))  # and so there is time left
+    monkeypatch.setattr(_course, "SHARES", (0.2, 0.25, 0.3))
+    tuning = ilhash.tune(*digits, **{**WAYS, "minutes": 0.1})
+    assert tuning.twice.name == tuning.name
+    assert tuning.twice.n_bytes == 2
+    assert tuning.twice.value > 0.8
 
 
 @pytest.mark.usefixtures("no_clock")

@@ -97,6 +97,22 @@ class Histograms:
         """Return the histograms of both bases at once, for the same queries."""
         return Histograms(self.counts + other.counts, self.hits + other.hits)
 
+    def without_itself(self, own: NDArray[np.bool_], relevant: NDArray[np.bool_]) -> Histograms:
+        """Take queries off that are in the base themselves, where each is at distance 0.
+
+        Parameters
+        ----------
+        own, relevant : bool array (n_queries,), whether a query is in the base, and whether it is relevant to itself
+
+        Returns
+        -------
+        Histograms, of the other items
+        """
+        counts, hits = self.counts.copy(), self.hits.copy()
+        counts[:, 0] -= own
+        hits[:, 0] -= own & relevant
+        return Histograms(counts, hits)
+
     @property
     def n_queries(self) -> int:
         """Number of queries."""

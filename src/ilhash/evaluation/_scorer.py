@@ -97,18 +97,15 @@ def _without_itself(packed: NDArray[np.uint8], labels: Any, asked: NDArray[np.in
     wanted = labels[asked] if hasattr(labels, "shape") else [labels[row] for row in asked.tolist()]
     relevance = relevance_from_labels(labels, wanted)
     found = distance_histograms(packed, packed[asked], relevance, n_threads=n_threads)
-    counts, hits = found.counts.copy(), found.hits.copy()
-    counts[:, 0] -= 1
-    hits[:, 0] -= _has_label(wanted)
-    return Histograms(counts, hits)
+    return found.without_itself(np.ones(len(asked), bool), _has_label(wanted))
 
 
-def _has_label(wanted: Any) -> NDArray[np.int64]:
+def _has_label(wanted: Any) -> NDArray[np.bool_]:
     """Whether a point is relevant to itself: of several labels a point may have none."""
     if scipy.sparse.issparse(wanted) or getattr(wanted, "ndim", 1) == 2:
-        return np.asarray(np.asarray(wanted.sum(axis=1)).ravel() > 0, dtype=np.int64)
+        return np.asarray(np.asarray(wanted.sum(axis=1)).ravel() > 0)
     several = [isinstance(entry, set | frozenset | list | tuple | np.ndarray) for entry in wanted]
-    return np.array([not many or len(entry) > 0 for many, entry in zip(several, wanted, strict=True)], np.int64)
+    return np.array([not many or len(entry) > 0 for many, entry in zip(several, wanted, strict=True)], bool)
 
 
 def retrieval_scorer(

@@ -33,9 +33,8 @@ from ._svm import fit_squared_hinge
 KernelExpansions = tuple[Floats | list[Floats], Floats | list[Floats], float]  # coefficients, centres, width
 WIDTH_SAMPLE = 1000  # rows that the width of common kernels is taken from
 POOL = 3  # centres of a pool, as a multiple of those that a bit uses
-DENSE_BELOW = (
-    1 << 24
-)  # weights of pooled functions as one matrix: a larger one, which a small file could ask for, is never made
+# Weights of pooled functions as one matrix: a larger one, which a small file could ask for, is never made.
+DENSE_BELOW = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.ensemble import Mix
 from ilhash.evaluation import PrecisionBitByBit
-from ilhash.methods import UndefinedError
 from ilhash.tuning._candidates import Candidate
 from ilhash.tuning._course import Course
 from ilhash.tuning._parts import Retrieval
-from ilhash.tuning._trials import Bench, Trial, encode_microseconds, is_nested, mixed, part_of
+from ilhash.tuning._trials import Bench, Trial, encode_microseconds
 
 FAMILIES = 3  # the best, whose mixes are tried; what is cheap and jointly learnt comes beside them
 BESIDE = ("ITQ", "CCAITQ")
@@ -56,12 +56,12 @@ class _Family:
         """Return a trial of so many bits; None where there are none."""
         if n_bits in self._trials:
             return self._trials[n_bits]
-        if is_nested(self.best.model):
+        if self.best.model.nested:
             if n_bits > self.best.n_bits:
                 return None
             bits = {where: own[:, :n_bits] for where, own in self.best.bits.items()}
             share = n_bits / self.best.n_bits
-            model = part_of(self.best.model, n_bits)
+            model = self.best.model[:n_bits]
             return Trial(self.name, model, 0.0, self.best.encode_us * share, self.best.seconds * share, {}, bits)
         trial = self._bench.try_candidate(self._candidate, n_bits)
         if trial is not None:
@@ -84,16 +84,13 @@ def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
     if course.budget.over(MIXES_END):
         course.complete = False
         return
-    try:
-        parts = [family.of(n_bits) for family, n_bits in shares]
-    except UndefinedError:
-        return
+    parts = [family.of(n_bits) for family, n_bits in shares]
     if any(part is None for part in parts):
         return
     own = [part for part in parts if part is not None]
     name = " + ".join(f"{n_bits} of {family.name}" for family, n_bits in shares)
     bits = {where: np.hstack([part.bits[where] for part in own]) for where in own[0].bits}
-    model = mixed([part.model for part in own])
+    model = Mix.of([part.model for part in own])
     seconds = sum(part.seconds for part in own)
     recipe = tuple((family.name, n_bits) for family, n_bits in shares)
     course.bench.keep(name, model, bits, sum(part.encode_us for part in own), seconds, recipe)
@@ -121,7 +118,7 @@ def try_best_bits(course: Course) -> Trial | None:
     gain = _other_half(bench, bits[:, chosen], half) - _other_half(bench, leader.bits["new"], half)
     if gain.mean() <= ERRORS * gain.std() / np.sqrt(len(gain)):
         return None
-    model = mixed([trial.model for trial in pool])._with_bits(chosen)
+    model = Mix.of([trial.model for trial in pool])._with_bits(chosen)
     name = f"the best {course.n_bits} of {bits.shape[1]} bits of " + ", ".join(trial.name for trial in pool)
     seconds = sum(trial.seconds for trial in pool)
     trial = bench.keep(name, model, {"new": bits[:, chosen]}, encode_microseconds(model, bench.X), seconds)
@@ -134,7 +131,7 @@ def _pool(bench: Bench) -> list[Trial]:
     """Return the best families, each once and with most of its bits."""
     longest: dict[str, Trial] = {}
     for trial in bench.trials:
-        if " + " not in trial.name and trial.n_bits >= longest.get(trial.name, trial).n_bits:
+        if trial.single and trial.n_bits >= longest.get(trial.name, trial).n_bits:
             longest[trial.name] = trial
     return sorted(longest.values(), key=lambda trial: -trial.score)[: FAMILIES + 1]
 

@@ -15,7 +15,6 @@ from ilhash import _core
 from ilhash.affinity import Labels, LabelSets, SparseAffinity
 from ilhash.diversity import seed_for
 from ilhash.evaluation import (
-    Histograms,
     Relevance,
     RowLists,
     by_label,
@@ -79,10 +78,7 @@ class Retrieval:
         found = distance_histograms(
             codes[self.base], codes[self.queries], self.relevance, n_bits=n_bits, n_threads=n_threads
         )
-        counts, hits = found.counts.copy(), found.hits.copy()
-        counts[:, 0] -= self.own
-        hits[:, 0] -= self.own & self.counted
-        left = Histograms(counts, hits)
+        left = found.without_itself(self.own, np.full(len(self.own), self.counted))
         values = left.recall_at_k(self.k) if self.finds else left.precision_at_k(self.k)
         return np.asarray(values[~np.isnan(values)])
 

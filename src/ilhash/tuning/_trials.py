@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes, models
-from ilhash.ensemble import ILH, Mix
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.tuning._candidates import Candidate
@@ -52,6 +51,11 @@ class Trial:
     values: Mapping[str, Values]
     bits: Mapping[str, Bits] = field(repr=False)
     recipe: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def single(self) -> bool:
+        """Whether all its bits are of one candidate."""
+        return len(self.recipe) == 1
 
     @property
     def n_bits(self) -> int:
@@ -176,12 +180,6 @@ class Bench:
         return model
 
 
-def mixed(models_: list[Any]) -> Any:
-    """Return a mix of trained models; mixes among them are taken apart."""
-    families = [family for model in models_ for family in (model.families_ if isinstance(model, Mix) else [model])]
-    return Mix.of(families)
-
-
 def encode_microseconds(model: Any, X: Any) -> float:
     """Return what it takes to encode a vector on one thread, in microseconds."""
     vectors = take_rows(X, np.arange(min(ENCODED, len(X))))
@@ -192,16 +190,6 @@ def encode_microseconds(model: Any, X: Any) -> float:
             pass
         best = min(best, time.perf_counter() - begin)
     return float(best / len(vectors) * 1e6)
-
-
-def part_of(trial_model: Any, n_bits: int) -> Any:
-    """Return the first bits of a model whose first bits are a shorter model."""
-    return trial_model if len(trial_model.functions_) == n_bits else trial_model[:n_bits]
-
-
-def is_nested(model: Any) -> bool:
-    """Whether the first bits of a model are a shorter model."""
-    return isinstance(model, ILH) or (not isinstance(model, Mix) and bool(model.nested))
 
 
 def _slug(name: str) -> str:

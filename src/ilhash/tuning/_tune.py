@@ -31,13 +31,14 @@ from ilhash.affinity import (
     affinity_from_pairs,
     supervision_from_labels,
 )
+from ilhash.ensemble import Mix
 from ilhash.functions import scaling_for
 from ilhash.storage import Sealed, make_folder
 from ilhash.tuning._candidates import Candidate, candidates
 from ilhash.tuning._course import Budget, Course, Now
 from ilhash.tuning._mixes import try_best_bits, try_mixes
 from ilhash.tuning._parts import Parts, parts_of
-from ilhash.tuning._trials import Bench, Trial, mixed
+from ilhash.tuning._trials import Bench, Trial
 from ilhash.vectors import as_matrix, fingerprint, gather, origin_of, take_rows
 
 SAMPLE = 1_000  # rows that say how features are scaled
@@ -291,7 +292,6 @@ class _Conclusion:
         reports = self._reports(best)
         half, twice = self._half(best, allowed), self._twice(best)
         judged_by = max(bench.parts.weights, key=lambda name: bench.parts.weights[name])
-        tried = _tried(allowed)
         retrieval = bench.parts.reporting.get("new")
         return Tuning(
             model=best.model,
@@ -305,9 +305,9 @@ class _Conclusion:
             vectors=None if retrieval is None else retrieval.of_vectors(bench.X),
             half=half,
             twice=twice,
-            tried=tried,
+            tried=_tried(allowed),
             left_out=self.course.left_out,
-            reason=self._reason(best, tried),
+            reason=self._reason(best, allowed),
             complete=self.course.complete,
             seconds=time.perf_counter() - self.begin,
         )
@@ -335,7 +335,7 @@ class _Conclusion:
         if any(trial is None for trial in longer):
             return None
         models = [trial.model for trial in longer if trial is not None]
-        model = models[0] if len(models) == 1 else mixed(models)
+        model = models[0] if len(models) == 1 else Mix.of(models)
         return self._reports(replace(best, model=model))[self._judged_by]
 
     @property
@@ -350,16 +350,17 @@ class _Conclusion:
         among = f"the {retrieval.k:,} nearest of {len(retrieval.base):,}"
         return f"{what}@{self.k} of {parts.n_items:,} items, judged by {among}; held out: {parts.held}"
 
-    def _reason(self, best: Trial, tried: list[Tried]) -> str:
-        others = [one for one in tried if one.name != best.name and one.n_bytes == best.n_bytes]
-        single = next((one for one in others if " + " not in one.name and not one.name.startswith("the best")), None)
+    def _reason(self, best: Trial, allowed: list[Trial]) -> str:
+        ranked = sorted(allowed, key=lambda trial: -trial.score)
+        others = [one for one in ranked if one.single and one.name != best.name and one.n_bytes == best.n_bytes]
+        single = others[0] if others else None
         text = f"{best.name} was best on the points that choose, {best.score:.3f}"
         if single is not None:
             text += f"; next of single kinds {single.name}, {single.score:.3f}"
         itq = next((one for one in others if one.name == "ITQ"), None)
         if itq is not None and itq is not single:
             text += f"; ITQ, which knows no labels, {itq.score:.3f}"
-        text += f". {len(tried)} models were tried"
+        text += f". {len(allowed)} models were tried"
         if self.course.left_out:
             text += f", {len(self.course.left_out)} kinds not to the end"
         if not self.course.complete:
