@@ -19,6 +19,7 @@ from ilhash.storage import TEMPORARY, DamagedFileError, Enveloped, Record, readi
 MANIFEST = "manifest.json"
 LOCK = "lock"
 DEEPEST = 8  # levels of lists and objects in settings
+MOST_GENERATIONS = 2**62  # that a manifest may state: commits go on from there, and no store gets so far
 _SEAL = Enveloped(MANIFEST, "a store", FORMAT, most=32 << 20)  # some 100,000 files
 # Names of our files, and of nothing else: what is in a manifest may be opened and deleted.
 _NAME = "-[0-9]{8,20}-[0-9a-f]{8}"
@@ -74,7 +75,8 @@ def _checked(document: Record, path: Path) -> Manifest:
     settings = document.record("settings").document
     if not _is_flat([settings, notes], DEEPEST):  # or writing it again would leave the stack
         raise DamagedFileError(f"the manifest {path} must have settings and notes of {DEEPEST} levels, got deeper ones")
-    return Manifest(document.whole("generation"), settings, entries["segments"], entries["removals"], notes)
+    generation = document.whole("generation", most=MOST_GENERATIONS)
+    return Manifest(generation, settings, entries["segments"], entries["removals"], notes)
 
 
 def _is_flat(value: Any, levels: int) -> bool:
