@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -30,7 +30,7 @@ from ilhash.evaluation import orthogonality, weight_dot_products
 from ilhash.experiments.engine.problems import Problem, load_problem
 from ilhash.methods import KSH, SDH, STH, ClassifierCode, KSHcut
 from ilhash.methods._base import linear_functions
-from ilhash.methods._ksh import Residue, whitened
+from ilhash.methods._ksh import PairResidue
 from ilhash.methods._ksh_loss import PairLoss, label_pairs
 
 N = 5_000
@@ -44,11 +44,12 @@ Numbers = dict[str, Any]
 # ------------------------------------------------------------------------------------------------ KSH, other than ours
 
 
-class SparseResidue(Residue):
-    """KSH's residue b S - sum of h h' where S is a sparse matrix of some pairs: all others are 0."""
+class ZeroResidue(PairResidue):
+    """KSH's residue b y - sum of h h' where some pairs are given and all others count as 0, not as unknown."""
 
-    def __init__(self, S: Any, n_bits: int) -> None:
-        self.S, self.h = S.astype(np.float32) * np.float32(n_bits), np.empty((S.shape[0], 0), np.float32)
+    def __init__(self, y: Any, n_bits: int) -> None:
+        super().__init__(y, n_bits)
+        self.h = np.empty((y.shape[0], 0), np.float32)
 
     def add(self, h):
         """Take the product h h' of a bit off."""
@@ -56,69 +57,43 @@ class SparseResidue(Residue):
 
     def times(self, v):
         """Return R v."""
-        return self.S @ v - self.h @ (v @ self.h)
+        return self._R @ v - self.h @ (v @ self.h)
 
-    def between(self, P):
-        """Return P'R P."""
-        hP = self.h.T @ P
-        return (P.T @ (self.S @ P) - hP.T @ hP).astype(np.float64)
+    def loss(self):
+        """Return the mean of (h_n'h_m / b - y_nm)^2 over the given pairs."""
+        judged = PairResidue(self._R / self._n_bits, self._n_bits)
+        for h in self.h.T:
+            judged.add(h)
+        return judged.loss()
 
 
-class DenseResidue(SparseResidue):
+class DenseResidue(ZeroResidue):
     """The same as one matrix (N, N) of numbers, as the program of KSH's authors keeps it, for all pairs."""
 
-    def __init__(self, S: Any, n_bits: int) -> None:
-        super().__init__(S.toarray(), n_bits)
+    def __init__(self, y: Any, n_bits: int) -> None:
+        super().__init__(y, n_bits)
+        self.whole = self._R.toarray()
 
     def add(self, h):
         """Take it off the matrix."""
-        self.S -= np.outer(h, h)
+        super().add(h)
+        self.whole -= np.outer(h, h)
+
+    def times(self, v):
+        """Return R v."""
+        return self.whole @ v
 
 
-class JudgedResidue(SparseResidue):
-    """The residue of the judged pairs alone: KSHcut's objective, which asks nothing of the others."""
+class ZeroKSH(KSH):
+    """KSH with ``n_pairs`` neighbours of each point; other pairs count as 0 (the library's asks nothing of them)."""
 
-    def __init__(self, S: Any, n_bits: int) -> None:
-        super().__init__(S, n_bits)
-        self.row, self.column = (index.astype(np.int32) for index in self.S.nonzero())
-
-    def add(self, h):
-        """Take it off at the judged pairs."""
-        self.S.data -= h[self.row] * h[self.column]
+    pair_residue: ClassVar[type[PairResidue]] = ZeroResidue
 
 
-class NeighborKSH(KSH):
-    """KSH given the paper's 100 similar and 100 dissimilar neighbours of each point, those that KSHcut draws."""
-
-    residue: type[SparseResidue] = SparseResidue
-
-    def _weights(self, phi, training, seed):
-        P, T, mean = whitened(phi)
-        self.pairs = label_pairs(training.labels, 100, 100, seed_for(seed, "graph"))
-        residue = self.residue(self.pairs, self.n_bits)
-        self.n_iter_ = 0
-        found, self.bits = np.empty((P.shape[1], self.n_bits)), np.empty((len(P), self.n_bits), np.float32)
-        between = residue.between(P)
-        for bit in range(self.n_bits):
-            found[:, bit], h = self._next_bit(P, residue, between)
-            self.bits[:, bit] = h
-            residue.add(h)
-            image = (h @ P).astype(np.float64)
-            between = residue.between(P) if isinstance(residue, JudgedResidue) else between - np.outer(image, image)
-        A = T @ found
-        return A, -(mean @ A)
-
-
-class DenseKSH(NeighborKSH):
+class DenseKSH(ZeroKSH):
     """With a matrix of N x N numbers."""
 
-    residue = DenseResidue
-
-
-class JudgedKSH(NeighborKSH):
-    """With the judged pairs alone."""
-
-    residue = JudgedResidue
+    pair_residue: ClassVar[type[PairResidue]] = DenseResidue
 
 
 class _Linear:
@@ -136,7 +111,7 @@ class LinearKSH(_Linear, KSH):
     """KSH, all pairs, linear functions."""
 
 
-class LinearNeighborKSH(_Linear, NeighborKSH):
+class LinearZeroKSH(_Linear, ZeroKSH):
     """KSH, 100 + 100 neighbours, linear functions."""
 
 
@@ -186,8 +161,12 @@ def linear_on_both_sides() -> Numbers:
     """Give KSH and SDH linear functions, as figure 4 says of all, KSH also 100 + 100 neighbours; seed 0."""
     found: Numbers = {}
     for dataset in ("images", "digits"):
-        rivals = {"KSH": LinearKSH, "KSH, 100 + 100": LinearNeighborKSH, "SDH": LinearSDH}
-        found[dataset] = {name: anew(kind, problem(dataset), (32, 200)) for name, kind in rivals.items()}
+        on, bits = problem(dataset), (32, 200)
+        found[dataset] = {
+            "KSH": anew(LinearKSH, on, bits),
+            "KSH, 100 + 100": anew(LinearZeroKSH, on, bits, n_pairs=100),
+            "SDH": anew(LinearSDH, on, bits),
+        }
     return found
 
 
@@ -198,7 +177,7 @@ def kernels_on_both_sides() -> Numbers:
         "ILHt": precision(ilht(on, 200, **kernel), on, bits),
         "ILHt, columns": precision(ilht(on, 200, hash_function="kernel"), on, bits),
         "KSH": anew(KSH, on, bits, scaling="whole"),
-        "KSH, 100 + 100": anew(NeighborKSH, on, bits, scaling="whole"),
+        "KSH, 100 + 100": anew(ZeroKSH, on, bits, scaling="whole", n_pairs=100),
         "KSHcut": anew(KSHcut, on, bits, **kernel),
         "STH": anew(STH, on, bits, **kernel),
         "SDH": anew(SDH, on, bits, scaling="whole"),
@@ -221,7 +200,7 @@ def kernels_more_seeds() -> Numbers:
 
 def kernel_neighbors() -> Numbers:
     """KSH with the paper's 100 + 100 neighbours, kernel functions, CIFAR-10; seed 0."""
-    return {"KSH, 100 + 100": anew(NeighborKSH, problem("images"), (32, 200))}
+    return {"KSH, 100 + 100": anew(ZeroKSH, problem("images"), (32, 200), n_pairs=100)}
 
 
 def all_labels() -> Numbers:
@@ -242,14 +221,15 @@ def same_pairs() -> Numbers:
         cut = KSHcut(n_bits=bits, n_train=N, hash_function="kernel")
         own: Numbers = {"KSHcut": {"seconds": seconds_of(lambda model=cut: model.fit(on.X, on.y))}}
         rows = cut.training_rows(0, on.X, on.y)
-        rivals = {"KSH, 0 elsewhere": NeighborKSH, "KSH, these pairs only": JudgedKSH, "KSH, N x N matrix": DenseKSH}
+        rivals = {"KSH, 0 elsewhere": ZeroKSH, "KSH, these pairs only": KSH, "KSH, N x N matrix": DenseKSH}
         for name, kind in rivals.items():
-            model = kind(n_bits=bits, n_train=N)
+            model = kind(n_bits=bits, n_train=N, n_pairs=100)
             own[name] = {"seconds": seconds_of(lambda model=model: model.fit(on.X, on.y))}
-            own[name] |= {"loss": _loss(model.pairs, model.bits), "precision": precision(model, on, [bits])[str(bits)]}
+            own[name] |= {"loss": model.report_["loss"], "precision": precision(model, on, [bits])[str(bits)]}
+        pairs = label_pairs(np.eye(10, dtype=np.float32)[on.y[rows]], 100, 100, seed_for(0, "graph"))
         own["KSHcut"] |= {
             "loss of its codes": cut.report_["loss"][-1],
-            "loss": _loss(model.pairs, codes.unpack(cut.transform(on.X[rows]), bits)),
+            "loss": _loss(pairs, codes.unpack(cut.transform(on.X[rows]), bits)),
             "precision": precision(cut, on, [bits])[str(bits)],
         }
         found[str(bits)] = own

@@ -110,7 +110,7 @@ def _problem(n=60, n_bits=5):
     return rng, labels, rng.normal(size=(n, 7)).astype(np.float32), n_bits
 
 
-@pytest.mark.parametrize("kind", ["SparseResidue", "DenseResidue", "JudgedResidue"])
+@pytest.mark.parametrize("kind", ["PairResidue", "ZeroResidue", "DenseResidue"])
 def test_residues_of_all_pairs_are_those_of_the_library(benchmark, kind):
     """Where every pair is judged the three are one, and the library's low rank is their twin."""
     rng, labels, P, n_bits = _problem()
@@ -120,7 +120,6 @@ def test_residues_of_all_pairs_are_those_of_the_library(benchmark, kind):
     for _ in range(3):
         v = rng.normal(size=len(P)).astype(np.float32)
         np.testing.assert_allclose(theirs.times(v), ours.times(v), rtol=1e-4, atol=1e-3)
-        np.testing.assert_allclose(theirs.between(P), ours.between(P), rtol=1e-4, atol=1e-2)
         h = rng.choice([-1.0, 1.0], len(P)).astype(np.float32)
         ours.add(h), theirs.add(h)
 
@@ -132,12 +131,25 @@ def test_residues_of_some_pairs_against_the_matrix(benchmark):
     some = benchmark.scipy.sparse.csr_array(S)
     h = rng.choice([-1.0, 1.0], len(P)).astype(np.float32)
     whole = n_bits * S - np.outer(h, h)
-    wanted = {"SparseResidue": whole, "DenseResidue": whole, "JudgedResidue": np.where(S != 0, whole, 0.0)}
+    wanted = {"ZeroResidue": whole, "DenseResidue": whole, "PairResidue": np.where(S != 0, whole, 0.0)}
     for kind, R in wanted.items():
         residue = getattr(benchmark, kind)(some, n_bits)
         residue.add(h)
         np.testing.assert_allclose(residue.times(P[:, 0]), R @ P[:, 0], atol=1e-3)
-        np.testing.assert_allclose(residue.between(P), P.T @ R @ P, atol=1e-2)
+        leading = np.linalg.eigh(P.T @ R @ P)[1][:, -1]
+        assert abs(leading @ residue.leading(P)) > 0.999, kind
+        assert residue.loss() == pytest.approx(np.mean((whole[S != 0] / n_bits) ** 2))
+
+
+def test_ksh_with_a_matrix_of_all_pairs_is_ksh_with_zeros_elsewhere(benchmark):
+    _, labels, X, n_bits = _problem(n=120)
+    y = (X + 3 * labels.argmax(axis=1)[:, None], labels.argmax(axis=1))
+    zero, dense = (
+        kind(n_bits=n_bits, n_centers=20, n_pairs=10).fit(*y) for kind in (benchmark.ZeroKSH, benchmark.DenseKSH)
+    )
+    asked = KSH(n_bits=n_bits, n_centers=20, n_pairs=10).fit(*y)
+    assert zero.report_["loss"] == pytest.approx(dense.report_["loss"], rel=0.05)
+    assert asked.report_["loss"] < zero.report_["loss"], "what is asked of given pairs alone fits these better"
 
 
 def test_linear_functions_are_what_ksh_finds_on_standardised_vectors(benchmark):

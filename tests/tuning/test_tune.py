@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_the_front_is_what_nothing_else_beats(found):
     tuning, _ = found
     front = [row for row in tuning.tried if row.front]
     assert front
-    assert tuning.tried[0] in front
+    assert max(row.score for row in front) == tuning.tried[0].score  # of several as good the quickest
     for row in front:
         assert not any(
             other.score > row.score and other.n_bytes < row.n_bytes and other.encode_us < row.encode_us
@@ -185,8 +186,11 @@ def test_names_of_columns_are_kept(digits):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"n_bytes": 0}, "n_bytes must be"),
-        ({"minutes": 0}, "minutes must be"),
+        ({"n_bytes": 0}, "n_bytes must be a whole number of at least 1, got 0"),
+        ({"n_bytes": 0.1}, "n_bytes must be a whole number of at least 1, got 0.1"),  # below one bit
+        ({"minutes": 0}, "minutes must be a positive number, got 0"),
+        ({"minutes": float("nan")}, "minutes must be a positive number, got nan"),
+        ({"y": np.arange(1797)}, "classes of at least two points to be found by one another, got 1797 of one each"),
         ({"k": 1797}, "k must be below the 1797 items that are searched, got 1797"),
         ({"base": "old"}, "base must be"),
         ({"unseen": 2.0}, "unseen must be"),
@@ -195,8 +199,23 @@ def test_names_of_columns_are_kept(digits):
     ],
 )
 def test_bad_input_is_said(digits, given, said):
+    X, y = digits
     with pytest.raises(ValueError, match=said):
-        ilhash.tune(*digits, **{**WAYS, **given})
+        ilhash.tune(X, **{"y": y, **WAYS, **given})
+
+
+def test_a_class_without_two_points_is_warned_of_where_tune_was_called(digits):
+    X, y = digits
+    with pytest.warns(UserWarning, match="at least two points to be found by one another, got one of 99") as caught:
+        ilhash.tune(X, np.append(y[:-1], 99), **WAYS)
+    assert Path(caught[0].filename) == Path(__file__)
+
+
+def test_hardly_any_time_gives_the_cheapest_and_says_what_was_left_out(digits):
+    found = ilhash.tune(*digits, **{**WAYS, "minutes": 1e-9})
+    assert {row.name for row in found.tried if row.n_bits == 8} == {found.name}
+    assert {"ILH trees", "SDH"} <= set(found.left_out)
+    assert all("it would take a search of about" in why for why in found.left_out.values())
 
 
 def test_every_kind_has_candidates_that_cost_something():
@@ -205,11 +224,19 @@ def test_every_kind_has_candidates_that_cost_something():
         names = [candidate.name for candidate in found]
         assert len(set(names)) == len(names)
         assert "ITQ" in names
+        assert sum(candidate.spare for candidate in found) == (kind != "none")
         for candidate in found:
             assert 0 < candidate.seconds(8) < candidate.seconds(800) or candidate.seconds(8) == candidate.seconds(800)
             assert candidate.make(8).n_bits == 8
             assert candidate.more(0, 16) == candidate.seconds(16)
             assert candidate.more(8, 16) <= candidate.more(0, 16)
+
+
+def test_refinements_are_for_time_to_spare(digits):
+    many = "ILH trees, 400 trees a bit, 1,079 points a bit"
+    few, enough = (ilhash.tune(*digits, **{**WAYS, "minutes": minutes}) for minutes in (0.01, 0.2))
+    assert "it would take a search of about" in few.left_out[many]
+    assert "it would take" not in enough.left_out.get(many, "")
 
 
 def test_a_slow_machine_makes_plans_smaller(monkeypatch):

@@ -14,6 +14,7 @@ from ilhash.experiments.report.drawing import Picture
 _MODULES = ["diversity_mechanisms", "training_set_size", "feature_fraction", "training_sets", "block_order"]
 _MODULES += ["precision_by_bits", "orthogonality", "all_methods", "runtime", "unsupervised"]
 _MODULES += ["edge_histograms", "unseen_classes", "asymmetric_search", "pruned_and_mixed"]
+_MODULES += ["against_quantizers", "same_functions", "kernels_on_digits"]
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,7 @@ class KSH(KernelMethod):
     """
 
     renamed: ClassVar[dict[str, str]] = {"iterations": "max_iter"}
+    pair_residue: ClassVar[type[PairResidue]] = PairResidue  # what some pairs leave, and pairs that are not given
 
     max_iter: int = count(30)
     n_pairs: int | None = count(None)
@@ -155,7 +156,7 @@ class KSH(KernelMethod):
 
     def _from_some_pairs(self, P: NDArray[np.float32], training: TrainingSet, seed: int) -> Floats:
         n = int(self.n_pairs or 0)
-        residue = PairResidue(label_pairs(training.labels, n, n, seed_for(seed, "graph")), self.n_bits)
+        residue = self.pair_residue(label_pairs(training.labels, n, n, seed_for(seed, "graph")), self.n_bits)
         found = np.empty((P.shape[1], self.n_bits))
         for bit in range(self.n_bits):
             found[:, bit], h = self._next_bit(P, residue, residue.leading(P))

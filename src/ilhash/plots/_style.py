@@ -30,6 +30,7 @@ _COLOURS |= {"BRE": "#9c7a5b", "MLH": "#8a5f7d", "SPLH": "#b07d9b", "SDH": "#e05
 _COLOURS |= {"LSH": "#7d8894", "TPCA": "#14a3a8", "BaggedTPCA": "#5cb8b2", "ITQ": "#3d9be9", "CCAITQ": "#5a6fd8"}
 _COLOURS |= {"SH": "#98a83c", "STH": "#cf6aa7", "AGH": "#6f9c8b", "BA": "#7a68c9", "class": "#4a9d9c"}
 _COLOURS |= {"OrthogonalProjection": "#8f8f4f", "Sign": "#a39aa0", "OPQ": "#c77b30"}
+_COLOURS |= {"PQ": "#8c6d1f", "PCA-PQ": "#d9a441", "RaBitQ": "#6b8e23", "floats": "#3b3f46"}
 _COLOURS |= {"disjoint": "#d62f2f", "random": "#e0759a", "bootstrap": "#5f7fbf"}  # training sets
 _COLOURS |= {"scipy": "#8f6fb0", "pymaxflow": "#5f7fbf"}  # min-cuts
 

@@ -13,6 +13,8 @@ from ilhash.ensemble import ILH
 LARGE = 20_000  # points of a bit, or all but a fifth where there are fewer than 25,000
 SMALL = 5_000
 FEW_CENTERS = 300  # of kernels that are quick to encode
+TREES = 200  # that `_SECONDS` is of
+MANY_TREES = 400  # better on new items, too, at twice the time
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Candidate:
     grows : bool, whether bits can be added, so that what is trained is never trained again
     at_once : bool, whether all bits cost as much as one, so that all are trained, and fewer are the first of them
     parallel : bool, whether it is trained on all cores
+    spare : bool, whether it is for time that others leave: a refinement of one that is tried anyway
     """
 
     name: str
@@ -35,6 +38,7 @@ class Candidate:
     grows: bool = False
     at_once: bool = False
     parallel: bool = False
+    spare: bool = False
 
     def more(self, have: int, want: int) -> float:
         """Return about the core seconds from so many bits to so many."""
@@ -70,6 +74,7 @@ def candidates(
         found += [data.ilh("kernel", n_centers=FEW_CENTERS)]
         for functions in ("kernel", "trees"):
             found += [data.ilh(functions), data.ilh(functions, large=True)]
+        found += [data.ilh("trees", large=True, n_trees=MANY_TREES)]
     found.append(data.method("ITQ", 6e-8 * n_features, 4e-10 * n_features))
     if kind in ("labels", "sets"):
         found += [data.method("CCAITQ", 6e-8 * n_features, 4e-10 * n_features), data.method("SDH", 5e-5, 1e-6)]
@@ -106,13 +111,16 @@ class _Data:
         name = f"ILH {functions}"
         name += f", {parameters['start']} start" if "start" in parameters else ""
         name += f", {parameters['n_centers']} centres" if "n_centers" in parameters else ""
+        name += f", {parameters['n_trees']} trees a bit" if "n_trees" in parameters else ""
         name += f", {n_train:,} points a bit" if large else ""
         per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", min(1_500, 3 * n_train // 10)))
+        per_bit *= int(parameters.get("n_trees", TREES)) / TREES
 
         def seconds(n_bits: int) -> float:
             return self.beginning + per_bit * n_bits
 
-        return Candidate(name, lambda n_bits: ILH(n_bits, **own), seconds, grows=True, parallel=True)
+        refined = "n_trees" in parameters
+        return Candidate(name, lambda n_bits: ILH(n_bits, **own), seconds, grows=True, parallel=True, spare=refined)
 
     def method(
         self, name: str, per_point: float, per_bit: float, n_train: int | None = None, **parameters: Any

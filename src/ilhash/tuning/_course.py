@@ -15,6 +15,7 @@ from ilhash.tuning._candidates import Candidate
 from ilhash.tuning._trials import Bench, Trial
 
 CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
+SPARE = 0.3  # share of the budget that a refinement may need: more of it is for the contest itself
 TOO_SHORT = 0.4  # share of the time below which nothing is told of how slow a machine is
 SHARES = (0.6, 0.75, 0.85)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
 
@@ -150,11 +151,12 @@ class Course:
         kept = []
         for candidate in candidates:
             needed = self.expected(candidate, 0, self.n_bits)
-            if candidate is cheapest or needed <= SHARES[-1] * self.budget.total:
+            share = SPARE if candidate.spare else SHARES[-1]
+            if candidate is cheapest or needed <= share * self.budget.total:
                 kept.append(candidate)
             else:
-                minutes = needed / self.budget.workers / 60 / SHARES[-1]
-                self.left_out[candidate.name] = f"it would take about {minutes:.0f} minutes"
+                minutes = needed / self.budget.workers / 60 / share
+                self.left_out[candidate.name] = f"it would take a search of about {minutes:.0f} minutes"
         return kept
 
     def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:

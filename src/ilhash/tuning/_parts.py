@@ -221,7 +221,7 @@ def _check_classes(supervision: Labels | LabelSets | None) -> None:
         warnings.warn(
             f"a class must have at least two points to be found by one another, got one of {names}{more}: these "
             "points count as not found",
-            stacklevel=4,
+            stacklevel=5,  # whoever called tune
         )
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ilhash import ILH, Mix, methods
+from ilhash import ILH, Mix, codes, methods
+from ilhash._parameters import one_of
 from ilhash.affinity import EuclideanNeighbors
 from ilhash.diversity import seed_for
 from ilhash.functions import HashFunction, KernelLearner, LearnerSettings
 from ilhash.graph import graph_couplings
 from ilhash.hasher import Hasher, with_current_names
 from ilhash.methods import KSHcut
-from ilhash.methods.authoring import TrainingData, TrainingSet, function_for_bit
+from ilhash.methods.authoring import TrainingData, TrainingSet, TwoStepMethod, function_for_bit
 
 
 class PrivateKSHcut(KSHcut):
@@ -53,7 +55,34 @@ class NeighbourKSHcut(KSHcut):
         return y
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class Refitted(TwoStepMethod):
+    """A code for each class, which another method finds, fitted bit by bit with functions of any kind.
+
+    SDH has kernels and CCAITQ hyperplanes of their own. What either has learnt of the labels is a code for each class
+    (here: what most of its training points have, bit by bit); whatever is better or worse with other functions is then
+    the functions' doing.
+
+    Parameters
+    ----------
+    codes_of : {"SDH", "CCAITQ"}, default "SDH"
+    """
+
+    codes_of: str = one_of("SDH", "CCAITQ")
+
+    def _bits(self, training: TrainingSet, seed: int) -> NDArray[np.int8]:
+        kind, classes = methods.get(self.codes_of), training.labels.argmax(axis=1)
+        known = inspect.signature(kind).parameters
+        own = {name: getattr(self, name) for name in ("n_centers", "scaling") if name in known}
+        values = np.asarray(training.rows.values)
+        model = kind(n_bits=self.n_bits, n_train=len(values), random_state=seed, **own).fit(values, classes)
+        bits = codes.unpack(model.transform(values), self.n_bits).astype(np.float32)
+        majority = training.labels.T @ (2.0 * bits - 1.0) >= 0
+        return np.where(majority[classes], 1, -1).astype(np.int8)
+
+
 _OWN: dict[str, type[Hasher]] = {"ILH": ILH, "PrivateKSHcut": PrivateKSHcut, "NeighbourKSHcut": NeighbourKSHcut}
+_OWN["Refitted"] = Refitted
 
 PAPER = {"start": "random", "scaling": "columns", "n_centers": 500}  # of cells that do not name them
 

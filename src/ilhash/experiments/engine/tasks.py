@@ -16,7 +16,7 @@ from ilhash import HammingIndex, codes, prune
 from ilhash.ensemble import HoldOut
 from ilhash.evaluation import UnseenClasses, by_label, code_dot_products, distance_histograms, weight_dot_products
 from ilhash.experiments.comparison import euclidean_precision
-from ilhash.experiments.engine import timing
+from ilhash.experiments.engine import bases, timing
 from ilhash.experiments.engine.cells import UNDEFINED, Cell, Outcome
 from ilhash.experiments.engine.models import fit_model, make_model
 from ilhash.experiments.engine.problems import Measured, Problem, load_problem
@@ -239,6 +239,7 @@ TASKS: dict[str, Callable[[Problem, Params, int], Outcome]] = {
     "asymmetric": _asymmetric,
     "pruned": _pruned,
     "unseen": _unseen,
+    "bases": bases.new_and_seen,
     "training_time": timing.training_time,
     "assembled_time": timing.assembled_time,
     "encoding_time": timing.encoding_time,
