@@ -212,6 +212,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/order.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/engines.py
+	$(BIN)/python benchmarks/engines.py --random
 	$(BIN)/python benchmarks/infinite_digits.py
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/methods.py --data cifar10 --bits 64

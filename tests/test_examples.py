@@ -21,7 +21,10 @@ def test_the_readme_runs(tmp_path):
     subprocess.run([sys.executable, "-W", "error", "-c", block], check=True, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("page", ["search.md", "evaluation.md", "choosing.md", "scaling.md", "supervision.md"])
+PAGES = ["search.md", "engines.md", "evaluation.md", "choosing.md", "scaling.md", "supervision.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_run(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
     assert blocks

@@ -12,10 +12,11 @@ ROOT = Path(ilhash.__file__).parent
 
 # In the order in which they may know each other; docs/architecture.md says what lives in each.
 ROOMS = [
-    *("_version", "_core", "_extras", "_checks", "_labels", "_parameters", "storage", "vectors", "vectors.io", "codes"),
+    *("_version", "_core", "_extras", "_checks", "_ids", "_fingerprints", "_labels", "_parameters"),
+    *("storage", "vectors", "vectors.io", "codes"),
     *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
     *("encoding", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
-    *("search", "datasets", "plots", "experiments", "cli", "__main__"),
+    *("search", "engines", "datasets", "plots", "experiments", "cli", "__main__"),
 ]
 DOOR = ROOT / "__init__.py"  # names the rooms to users, and knows all of them
 LAST_BEHIND_THE_DOOR = "datasets"  # so that ``import ilhash`` itself is for what comes after

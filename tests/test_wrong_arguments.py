@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse
 
 import ilhash
-from ilhash import affinity, codes, datasets, encoding, evaluation, methods, objective, search, zstep
+from ilhash import affinity, codes, datasets, encoding, engines, evaluation, methods, objective, search, zstep
 from ilhash._core import SignedGraph
 from ilhash.functions import LearnerSettings, TreeBooster, make_learner
 from ilhash.vectors import gather, io
@@ -208,6 +208,9 @@ def of_codes(table, folder):
     for name in ("from_int8_offset", "from_int8_view"):
         table.put(name, getattr(codes, name), signed, ["codes"])
     table.put("from_text", codes.from_text, {"texts": TEXTS, "n_bits": 12}, ["texts"])
+    table.put("layouts", codes.layouts, {})
+    table.put("to_layout", codes.to_layout, {**packed, "layout": "pgvector"}, ["codes"])
+    table.put("from_layout", codes.from_layout, {"values": CODES, "n_bits": 12, "layout": "faiss"}, ["values"])
     table.put("from_hex", codes.from_hex, {"texts": codes.to_hex(CODES, 12), "n_bits": 12}, ["texts"])
 
 
@@ -234,6 +237,40 @@ def of_search(table, folder):
     shortlist = {"hits": hits(), "queries": X[:3], "vectors": X, "k": 2}
     table.put("rescore", search.rescore, shortlist, ["hits", "queries", "vectors"])
     table.put("verify", search.verify, {"path": folder}, paths=["path"])
+
+
+def of_engines(table, folder):
+    """The checks are one for all engines; SQLite has columns, too, and each call finds the place as it was."""
+    pytest.importorskip("apsw")
+    url = f"sqlite:///{folder}/items.db"
+    with engines.open(url, n_bits=12, columns={"price": "float"}) as engine:
+        engine.add(CODES, columns={"price": np.arange(40.0)})
+
+    def ask(method):
+        def asked(**given):
+            with engines.open(url) as engine:
+                return getattr(engine, method)(**given)
+
+        return asked
+
+    rest = {"allowed": [1, 2], "where": "price < :most", "parameters": {"most": 9}}
+    place = {"url": url, "n_bits": 12, "table": "ilhash", "ids": "int", "model": None, "columns": None}
+    opening = {**place, "mode": "exact", "writable": True}
+    table.put("open", lambda **given: engines.open(**given).close(), opening)
+    table.put("search", ask("search"), {"codes": CODES[:3], "k": 3, **rest}, ["codes", "allowed"])
+    table.put("within", ask("within"), {"codes": CODES[:3], "radius": 2, **rest}, ["codes", "allowed"])
+    by_margins = {"margins": MARGINS[:3], "k": 3, "shortlist": 5}
+    table.put("search_asymmetric", ask("search_asymmetric"), by_margins, ["margins"])
+    table.put("search_margins", ask("search_margins"), {**by_margins, "items": MARGINS}, ["margins", "items"])
+    more = {"codes": CODES[:2], "ids": [1, 2]}
+    table.put("add", ask("add"), {**more, "ids": [1, 90], "columns": {"price": [1.0, 2.0]}}, more)
+    table.put("update", ask("update"), more, more)
+    for method in ("remove", "codes", "contains"):
+        table.put(method, ask(method), {"ids": [77] if method == "remove" else [1]}, ["ids"])
+    asked = {"url": url, "mode": "exact", "queries": CODES[:2], "k": 3, "table": "ilhash"}
+    table.put("measure_recall", engines.measure_recall, asked, ["queries"])
+    table.put("is_url", engines.is_url, {"text": "sqlite:///x"})
+    table.put("without_password", engines.without_password, {"url": "sqlite:///x"})
 
 
 def of_measures(table, folder):
@@ -412,7 +449,7 @@ def of_functions(table, folder):
     table.put("TreeBooster", lambda **given: TreeBooster(**given).fit(z, 0), booster, ["values"])
 
 
-ROOMS = (of_codes, of_search, of_measures, of_truth, of_statistics, of_supervision, of_datasets, of_files)
+ROOMS = (of_codes, of_search, of_engines, of_measures, of_truth, of_statistics, of_supervision, of_datasets, of_files)
 ROOMS += (of_ensembles, of_functions)
 MODELS = ("ILH", *methods.available())
 
@@ -480,6 +517,7 @@ RECORDS |= {
     "StorageError",
     "core_simd",
 }
+RECORDS |= {"Engine", "EngineError", "Entry", "Recall"}
 RECORDS |= {"UndefinedError", "available", "OBJECTIVES"}
 
 
@@ -487,7 +525,7 @@ def test_every_public_callable_is_in_a_table(tmp_path):
     table = Table()
     for room in ROOMS:
         room(table, tmp_path)
-    rooms = (ilhash, codes, search, evaluation, datasets, objective, methods)
+    rooms = (ilhash, codes, search, engines, evaluation, datasets, objective, methods)
     public = {name for room in rooms for name in room.__all__ if callable(getattr(room, name))}
     assert public - RECORDS - set(table.rows) - set(MODELS) == set()
 

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 NOT_AT_RUN_TIME = {"dev"}  # extras for those who work on ilhash itself
 
 # Licences that ask for nothing but to be named. Whatever is not here is looked at by a person before it is.
-PERMISSIVE = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-CMU"}
+PERMISSIVE = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-0", "MIT-CMU"}
 PERMISSIVE |= {"PSF-2.0", "Python-2.0", "Unlicense", "Zlib"}
 # How packages without an SPDX expression say it, in a classifier or, failing that, in the field "License".
 SPELLED = {
@@ -34,8 +34,12 @@ SPELLED = {
     "ISC License (ISCL)": "ISC",
     "MIT": "MIT",
     "MIT License": "MIT",
+    "MIT License, Apache License, Version 2.0": "MIT OR Apache-2.0",
+    "any-OSI": "Zlib",  # apsw: its file LICENSE leaves the choice among all that are approved
     "Python Software Foundation License": "PSF-2.0",
 }
+# Not permissive in every file, and taken all the same: used as they come, by engines that need them.
+WEAK = {"tqdm": "MPL-2.0 AND MIT"}
 READ = {"skops": "MIT"}  # packages whose metadata say nothing, by what their file LICENSE says
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ilhash._version import __version__
 
 if TYPE_CHECKING:
-    from ilhash import codes, datasets, evaluation, methods, objective, search
+    from ilhash import codes, datasets, engines, evaluation, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
     from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, prune
     from ilhash.models import load
@@ -48,7 +48,7 @@ __all__ = [
     "prune",
     "tune",
 ]
-__all__ += ["codes", "datasets", "evaluation", "methods", "objective", "search"]
+__all__ += ["codes", "datasets", "engines", "evaluation", "methods", "objective", "search"]
 __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.

@@ -11,7 +11,8 @@ Every other layout has a pair of functions, ``to_...`` and ``from_...``, and is 
 ``text``           one character '0' or '1' per bit
 =================  =====================================================================================
 
-:func:`pack` and :func:`unpack` convert from and to a matrix of bool.
+:func:`from_layout` and :func:`to_layout` know them by the names of the tools that write them; :func:`layouts` lists
+those. :func:`pack` and :func:`unpack` convert from and to a matrix of bool.
 
 Examples
 --------
@@ -29,17 +30,18 @@ Examples
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import as_array, check_count
+from ilhash._checks import as_array, check_choice, check_count
 
 __all__ = ["bytes_per_code", "check", "pack", "to_tiles", "unpack"]
 __all__ += ["from_hex", "from_int8_offset", "from_int8_view", "from_lsb_first", "from_text"]
+__all__ += ["from_layout", "layouts", "to_layout"]
 __all__ += ["to_hex", "to_int8_offset", "to_int8_view", "to_lsb_first", "to_text"]
 
 Codes = NDArray[np.uint8]
@@ -339,3 +341,83 @@ def _joined(texts: Any, length: int, alphabet: re.Pattern[str], what: str) -> st
             got = f"{len(bad)} of {len(rows)} rows {problem}, the first {first!r}"
             raise ValueError(f"texts must be {length} {what}, got {got}")
     return "".join(rows)
+
+
+# ------------------------------------------------------------------------------------------------ by the tool's name
+
+
+def _same(codes: Codes, n_bits: int) -> Codes:
+    return check(codes, n_bits)
+
+
+_LAYOUTS: dict[str, tuple[Callable[[Any, int], Codes], Callable[[Codes, int], Any]]] = {
+    "sentence-transformers:ubinary": (_same, _same),
+    "sentence-transformers:binary": (from_int8_offset, to_int8_offset),
+    "faiss": (_same, _same),
+    "faiss:lsh": (from_lsb_first, to_lsb_first),
+    "usearch": (_same, _same),
+    "lancedb": (_same, _same),
+    "sqlite-vec": (_same, _same),
+    "sqlite-vec:quantize": (from_lsb_first, to_lsb_first),
+    "pgvector": (from_text, to_text),
+    "duckdb": (from_text, to_text),
+    "clickhouse:hex": (from_hex, to_hex),
+}
+
+
+def layouts() -> tuple[str, ...]:
+    """Return the names of layouts that :func:`from_layout` and :func:`to_layout` know.
+
+    Returns
+    -------
+    tuple of str: a tool, and where it has several ways to write codes, which
+
+    Examples
+    --------
+    >>> layouts()[:3]
+    ('sentence-transformers:ubinary', 'sentence-transformers:binary', 'faiss')
+    """
+    return tuple(_LAYOUTS)
+
+
+def from_layout(values: Any, n_bits: int, layout: str) -> Codes:
+    """Return packed codes of what another tool wrote.
+
+    Parameters
+    ----------
+    values : array or sequence of str, what the tool wrote: uint8 or int8 rows, or texts
+    n_bits : int, bits of a code
+    layout : str, one of :func:`layouts`; nothing is guessed
+
+    Returns
+    -------
+    uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_layout(np.array([[127, -128]], np.int8), 16, "sentence-transformers:binary")
+    array([[255,   0]], dtype=uint8)
+    """
+    check_choice("layout", layout, layouts())
+    return _LAYOUTS[layout][0](values, check_count("n_bits", n_bits))
+
+
+def to_layout(codes: Codes, n_bits: int, layout: str) -> Any:
+    """Return packed codes as another tool writes them, the inverse of :func:`from_layout`.
+
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+    layout : str, one of :func:`layouts`
+
+    Returns
+    -------
+    array of uint8 or int8, or list of str, as the tool has them
+
+    Examples
+    --------
+    >>> to_layout(np.array([[160, 128]], np.uint8), 9, "sqlite-vec:quantize")
+    array([[5, 1]], dtype=uint8)
+    """
+    check_choice("layout", layout, layouts())
+    return _LAYOUTS[layout][1](codes, check_count("n_bits", n_bits))

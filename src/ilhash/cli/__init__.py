@@ -9,13 +9,15 @@ from importlib import import_module
 
 from ilhash.cli._app import app, main
 from ilhash.cli.data import data
+from ilhash.cli.engines import engines
 
 __all__ = ["main"]
 
 # In the order of ``ilhash --help``; a command is the function of its file's name.
 for _name in (
-    *("fit", "encode", "info", "index", "search", "evaluate", "verify"),
+    *("fit", "encode", "info", "index", "search", "push", "pull", "evaluate", "verify"),
     *("methods", "compare", "demo", "tune", "grow", "prune", "reproduce"),
 ):
     app.command()(getattr(import_module(f"ilhash.cli.{_name}"), _name))
+app.add_typer(engines, name="engines")
 app.add_typer(data, name="data")

@@ -120,6 +120,16 @@ def read_ids(source: str) -> NDArray[Any]:
     return np.array(lines, object)
 
 
+def ids_as_file(path: Path, ids: NDArray[Any]) -> bytes:
+    """Return what is written of ids: a .npy file, or a .txt file with one per line."""
+    if path.suffix == ".npy":
+        return _npy(ids.astype(str) if ids.dtype == object else ids)
+    broken = [one for one in ids.tolist() if isinstance(one, str) and ("\n" in one or "\r" in one or not one)]
+    if broken:
+        raise ValueError(f"--ids must be a .npy file where ids have line ends or are empty, got {path}")
+    return "".join(f"{one}\n" for one in ids.tolist()).encode()
+
+
 def check_new_file(option: str, path: Path, suffixes: Sequence[str], *, force: bool) -> None:
     """Refuse a file that could not, or should not, be written when the work is done."""
     if path.suffix not in suffixes:

@@ -21,7 +21,13 @@ Vectors = Annotated[
     ),
 ]
 Model = Annotated[Path, Argument(help="Directory of the model.")]
+Url = Annotated[
+    str,
+    Argument(help="Engine and place, such as sqlite:///items.db or postgresql://me@host/base; `ilhash engines`."),
+]
+Table = Annotated[str, Option(help="The beginning of the tables' names, in engines that have tables.")]
 Index = Annotated[Path, Argument(help="Folder of the index.")]
+IndexOrUrl = Annotated[str, Argument(help="Folder of the index, or the URL of an engine (`ilhash engines`).")]
 Written = Annotated[Path, Argument(help="Directory of a model, of an index or of shards; or a file of codes.")]
 ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the model.")]
 Labels = Annotated[

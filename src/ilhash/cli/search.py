@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Table as Rows
 from typer import Argument, Option
 
 import ilhash
@@ -20,7 +20,7 @@ from ilhash.cli._files import (
     read_ids,
     read_vectors,
 )
-from ilhash.cli._options import ForceFiles, Index, NThreads
+from ilhash.cli._options import ForceFiles, IndexOrUrl, NThreads, Table
 from ilhash.cli._screen import Timer, errors, plain, tell
 from ilhash.storage import write_files
 
@@ -30,7 +30,7 @@ ORDERS = ("hamming", "asymmetric", "margins", "vectors")
 
 
 def search(
-    index: Index,
+    index: IndexOrUrl,
     queries: Annotated[str, Argument(help="Packed codes, .npy; or with --model vectors, or a dataset's name.")],
     model: Annotated[Path | None, Option(help="Model that turns vectors into codes: the one of the index.")] = None,
     k: Annotated[int, Option("-k", help="How many nearest items.")] = 10,
@@ -48,6 +48,7 @@ def search(
         int | None, Option(help="Items that margins or vectors put in order; default 10 k, at least 1,000.")
     ] = None,
     n_threads: NThreads = 1,
+    table: Table = "ilhash",
     output: Annotated[
         Path | None, Option("--output", "-o", help=".npy (ids; distances beside), .npz, .json or .csv.")
     ] = None,
@@ -60,13 +61,14 @@ def search(
         check_new_file("--output", output, (".npy", ".npz", ".json", ".csv"), force=force)
         if output.suffix == ".npy":
             check_new_file("--output", distances_beside(output), (".npy",), force=force)
-    with ilhash.HammingIndex.open(index, writable=False) as opened, errors.status("searching"):
+    with _opened(index, table) as opened, errors.status("searching"):
+        threads = {"n_threads": n_threads} if isinstance(opened, ilhash.HammingIndex) else {}
         asked = _Queries(opened, queries, model)
         with Timer() as took:
             if radius is not None:
-                found, exact = list(opened.within(asked.codes(), radius, n_threads=n_threads)), True
+                found, exact = list(opened.within(asked.codes(), radius, **threads)), True
             else:
-                hits = asked.nearest(order, k, n_threads, shortlist, vectors, ids)
+                hits = asked.nearest(order, k, threads, shortlist, vectors, ids)
                 found, exact = list(zip(hits.ids, hits.distances, strict=True)), hits.exact
     if output is not None:
         write_files(hits_as_files(output, found))
@@ -79,6 +81,13 @@ def search(
     tell(f"{len(found):,} queries in {1e3 * took.seconds:.1f} ms, {how}, ordered by (distance, id){note}")
 
 
+def _opened(index: str, table: str) -> Any:
+    """Open our own folder, or the engine that a URL names."""
+    if ilhash.engines.is_url(index):
+        return ilhash.engines.open(index, table=table, writable=False)
+    return ilhash.HammingIndex.open(index, writable=False)
+
+
 def _check(
     order: str, model: Path | None, radius: int | None, vectors: str | None, ids: str | None, shortlist: int | None
 ) -> None:
@@ -88,7 +97,7 @@ def _check(
         raise ValueError(f"--order {order} must be given with --model, which knows the queries' margins, got none")
     if order != "hamming" and radius is not None:
         raise ValueError(f"--radius must be given with --order hamming, got {order}")
-    if (order == "vectors") != (vectors is not None):
+    if (order == "vectors") != (vectors is not None) and order != "margins":
         got = f"--order {order} {'without' if vectors is None else 'and'} --vectors"
         raise ValueError(f"--order vectors and --vectors must be given together, got {got}")
     if ids is not None and vectors is None:
@@ -100,7 +109,7 @@ def _check(
 class _Queries:
     """Codes, or vectors and the model of the index."""
 
-    def __init__(self, index: ilhash.HammingIndex, source: str, model: Path | None) -> None:
+    def __init__(self, index: Any, source: str, model: Path | None) -> None:
         self.index = index
         self.model: Any = None if model is None else ilhash.load(model)
         if self.model is None:
@@ -114,23 +123,39 @@ class _Queries:
         return self.stored.read() if self.model is None else self.model.transform(self.vectors)
 
     def nearest(
-        self, order: str, k: int, n_threads: int, shortlist: int | None, vectors: str | None, ids: str | None
-    ) -> ilhash.search.Hits:
+        self,
+        order: str,
+        k: int,
+        threads: dict[str, int],
+        shortlist: int | None,
+        vectors: str | None,
+        ids: str | None,
+    ) -> Any:
         if order == "asymmetric":
-            return self.index.search_asymmetric(self.model.decision_function(self.vectors), k, n_threads=n_threads)
-        if order == "margins":
-            margins = self.model.decision_function(self.vectors)
-            return self.index.search_margins(margins, k, shortlist=shortlist, n_threads=n_threads)
-        if vectors is None:
-            return self.index.search(self.codes(), k, n_threads=n_threads)
+            return self.index.search_asymmetric(self.model.decision_function(self.vectors), k, **threads)
         names = None if ids is None else read_ids(ids)
-        near = self.index.search(self.codes(), shortlist or max(1000, 10 * k), n_threads=n_threads)
+        if order == "margins":
+            return self._by_margins(k, threads, shortlist, vectors, names)
+        if vectors is None:
+            return self.index.search(self.codes(), k, **threads)
+        near = self.index.search(self.codes(), shortlist or max(1000, 10 * k), **threads)
         asked = np.asarray(self.vectors[:], np.float32)
         return ilhash.search.rescore(near, asked, read_vectors(vectors)[0], k, ids=names)
 
+    def _by_margins(self, k: int, threads: dict[str, int], shortlist: int | None, vectors: str | None, ids: Any) -> Any:
+        """Let margins order a shortlist: those that a folder keeps, or those of the items' vectors."""
+        margins, is_folder = self.model.decision_function(self.vectors), isinstance(self.index, ilhash.HammingIndex)
+        if is_folder != (vectors is None):
+            rule = "without --vectors" if is_folder else "with --vectors, since an engine keeps no margins"
+            raise ValueError(f"--order margins must be given {rule} here, got {vectors or 'none'}")
+        if is_folder:
+            return self.index.search_margins(margins, k, shortlist=shortlist, **threads)
+        items = self.model.decision_function(read_vectors(str(vectors))[0])
+        return self.index.search_margins(margins, items, k, ids=ids, shortlist=shortlist)
+
 
 def _show(found: HitLists) -> None:
-    table = Table("query", "hits", "nearest: id (distance)")
+    table = Rows("query", "hits", "nearest: id (distance)")
     for q, (ids, distances) in enumerate(found[:ROWS_SHOWN]):
         shown = zip(ids[:HITS_SHOWN], distances[:HITS_SHOWN], strict=True)
         nearest = [

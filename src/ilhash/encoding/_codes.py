@@ -73,7 +73,7 @@ def write_codes(
             raise ValueError(f"path must be a new file, got {target}, which exists")
         witness = Witness(vectors)
         with closing(encode(0, len(vectors))) as blocks:
-            _write_file(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint())
+            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint())
     else:
         about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint()}
         write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard, Witness(vectors))
@@ -103,10 +103,17 @@ def open_codes(path: str | os.PathLike[str], n_bits: int | None = None) -> Store
     return open_shards(target, n_bits) if target.is_dir() else _open_file(target, n_bits)
 
 
-def _write_file(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str) -> None:
-    """Write codes and their description; what was there before is replaced when all is written.
+def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None) -> None:
+    """Write codes and their description to a .npy file; what was there before is replaced when all is written.
 
     The description holds the SHA-256 of the codes, so that neither is ever taken for another's.
+
+    Parameters
+    ----------
+    path : Path, the .npy file
+    blocks : iterable of uint8 arrays (n, ceil(n_bits / 8)), the codes
+    n_rows, n_bits : int, how many codes there are in all, and bits of each
+    model : str, optional, fingerprint of the model that made them
     """
     digest = hashlib.sha256()
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ilhash import codes as packed
 from ilhash._checks import check_choice, check_flag
+from ilhash._fingerprints import fingerprint_of, refuse_another
+from ilhash._ids import LARGEST, as_ids, refuse_repeated
 from ilhash.search import _merging as merging
-from ilhash.search._ids import LARGEST, IntIds, Rows, as_ids, refuse_repeated
+from ilhash.search._ids import IntIds, Rows
 from ilhash.search._manifest import MANIFEST
 from ilhash.search._margins import MarginScale, as_margins
-from ilhash.search._models import fingerprint_of, refuse_another
 from ilhash.search._schema import NEXT_ID, Settings, read_next_id, segment_of, verify
 from ilhash.search._searching import Codes, Searchable
 from ilhash.search._segment import Segment

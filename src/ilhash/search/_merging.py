@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash._ids import n_repeated
 from ilhash.search._hits import Hits, RangeHits
-from ilhash.search._ids import n_repeated
 from ilhash.search._segment import Found, Segment
 from ilhash.storage import DamagedFileError
 

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash._checks import check_count
+from ilhash._checks import check_count, check_flag
+from ilhash._ids import as_ids, refuse_repeated
 from ilhash.search._hits import Hits
-from ilhash.search._ids import as_ids, refuse_repeated
 from ilhash.vectors import as_matrix
 
 
-def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids: Any = None) -> Hits:
+def rescore(
+    hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids: Any = None, angle: bool = False
+) -> Hits:
     """Return hits in the order of the Euclidean distance between vectors, then of ids.
 
     A search in Hamming space brings a shortlist; the vectors decide its order, inside one code, too. Only the rows of
@@ -26,6 +28,7 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids
     k : int, optional, how many to keep; None: all
     ids : array_like (n,), optional, the id of each row of vectors, numbers or texts, each once; by default ids are
         row numbers
+    angle : bool, default False, whether rows are scaled to length 1 first, as margins want it
 
     Returns
     -------
@@ -40,6 +43,7 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids
     if not isinstance(hits, Hits):
         raise TypeError(f"hits must be the Hits of a search, got {type(hits).__name__}")
     k = k if k is None else check_count("k", k)
+    check_flag("angle", angle)
     wanted, vectors = as_matrix(queries, "queries"), as_matrix(vectors, "vectors")
     if wanted.ndim != 2 or len(wanted) != len(hits) or wanted.shape[1] != vectors.shape[1]:
         got = f"shape {wanted.shape} for {len(hits)} queries and vectors of shape {np.shape(vectors)}"
@@ -48,10 +52,19 @@ def rescore(hits: Hits, queries: Any, vectors: Any, k: int | None = None, *, ids
     rows = _rows(found, len(vectors), ids)
     distances = np.empty(found.shape, np.float32)
     for q, row in enumerate(rows):
-        difference = np.asarray(vectors[row], np.float32) - np.asarray(wanted[q], np.float32)
+        difference = _scaled(vectors[row], angle) - _scaled(wanted[q : q + 1], angle)
         distances[q] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     order: NDArray[np.int64] = np.argsort(distances, axis=1, kind="stable")[:, :k]
     return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(found, order, 1), exact=False)
+
+
+def _scaled(rows: Any, angle: bool) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = np.asarray(rows, np.float32)
+    if not angle:
+        return array
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = np.divide(array, lengths, out=np.zeros_like(array), where=lengths > 0)
+    return scaled
 
 
 def _rows(found: NDArray[Any], n: int, ids: Any) -> NDArray[np.int64]:

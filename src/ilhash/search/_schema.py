@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
+from ilhash._fingerprints import FINGERPRINT
 from ilhash.search._array_file import ArrayFile
 from ilhash.search._damage import Damage, sound
 from ilhash.search._header import FileEntry
 from ilhash.search._manifest import MANIFEST, Manifest
 from ilhash.search._margins import MarginScale
-from ilhash.search._models import FINGERPRINT
 from ilhash.search._segment import Body, Segment
 from ilhash.search._snapshot import StoredSegment, check_removals, check_segment_file, dead_rows, newest
 from ilhash.search._verify import Report, verify_files

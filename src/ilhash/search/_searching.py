@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ilhash import codes as packed
 from ilhash._checks import check_choice, check_count, check_threads
+from ilhash._fingerprints import fingerprint_of, refuse_another
+from ilhash._ids import as_ids
 from ilhash.search import _merging as merging
 from ilhash.search._hits import Hits, RangeHits
-from ilhash.search._ids import Rows, as_ids
+from ilhash.search._ids import Rows
 from ilhash.search._margins import MarginScale, as_margins, rescored_by_margins
-from ilhash.search._models import fingerprint_of, refuse_another
 from ilhash.search._segment import Segment
 
 Codes = NDArray[np.uint8]
@@ -69,6 +70,11 @@ class Searchable(ABC):
         """All ids, ascending: int64, or str objects."""
         parts = [segment.ids.at(segment.rows_alive) for segment in self._segments]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    @property
+    def id_kind(self) -> str | None:
+        """The kind of ids, "int" or "str"; None while it is open."""
+        return self._kind
 
     @property
     def n_distinct(self) -> int:

@@ -1,0 +1,5 @@
+from tests.engines.contract import EngineContract
+
+
+class TestFolder(EngineContract):
+    scheme = "folder"

@@ -1,0 +1,6 @@
+from tests.engines.postings import PostingsContract
+
+
+class TestUsearch(PostingsContract):
+    scheme = "usearch"
+    approximate = ("hnsw",)
