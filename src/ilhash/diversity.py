@@ -35,6 +35,7 @@ _STREAMS = {
     "rotation": 13,
     "others": 14,
     "tuning": 15,
+    "generation": 16,
 }
 
 Range = int | tuple[int, int]

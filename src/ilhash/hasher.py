@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -30,7 +31,7 @@ from ilhash.storage import (
 )
 from ilhash.vectors import as_matrix, relative
 
-__all__ = ["Hasher", "Progress", "with_current_names"]
+__all__ = ["Hasher", "Progress", "Provenance", "with_current_names"]
 
 Own = TypeVar("Own", bound="Hasher")
 
@@ -38,6 +39,30 @@ Given = Mapping[str, Any]  # arguments by name
 Progress = Callable[[int, int], None]  # called with (bits done, bits in all)
 
 _PLAIN = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a bit came from.
+
+    Attributes
+    ----------
+    method : str, the kind of model it was trained by
+    generation : int, 0 for bits of ``fit``, then 1, 2, ... for those of each ``extend``
+    seed : int, of its generation
+    data : str, optional, fingerprint of the vectors and the supervision that its generation was trained on
+    n_points : int, optional, how many vectors these were
+    date : str, optional, when the generation was trained, UTC
+    name : str, optional, what the user called the generation
+    """
+
+    method: str
+    generation: int
+    seed: int
+    data: str | None = None
+    n_points: int | None = None
+    date: str | None = None
+    name: str | None = None
 
 
 class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -238,6 +263,16 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         place = one_bit(bit, len(self.functions_))
         return self._rows_of_bit(place, X, y, {"affinity": affinity, "pairs": pairs})
+
+    def provenance(self) -> list[Provenance]:
+        """Return where each bit came from.
+
+        Returns
+        -------
+        list of Provenance, one per bit; of methods other than ILH the data are not kept
+        """
+        check_is_fitted(self)
+        return [Provenance(type(self).__name__, 0, self.seed_)] * len(self.functions_)
 
     @abstractmethod
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]: ...

@@ -29,6 +29,7 @@ from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shor
 from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
 from ilhash.ensemble._data import data_fingerprint, draws_classes, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
+from ilhash.ensemble._generations import Generation, Generational, today
 from ilhash.ensemble._ilh_parameters import (
     check_centers,
     check_letters,
@@ -41,6 +42,7 @@ from ilhash.ensemble._ilh_parameters import (
     training_sizes,
 )
 from ilhash.ensemble._quality import warn_of_quality
+from ilhash.ensemble._side_by_side import SideBySide
 from ilhash.ensemble._start_rule import Rule, check_start, checked_rule, given_start, rule_for
 from ilhash.ensemble._ways import choose_way
 from ilhash.functions import (
@@ -54,7 +56,7 @@ from ilhash.functions import (
     scaling_for,
     share_common_basis,
 )
-from ilhash.hasher import Given, Hasher, Progress
+from ilhash.hasher import Given, Progress, Provenance
 from ilhash.objective import Loss
 from ilhash.parallel import run, single_threaded_blas
 from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection
@@ -66,7 +68,7 @@ N_NEIGHBORS = 100  # the paper's number of similar, and of dissimilar, neighbour
 
 
 @dataclass(eq=False, repr=False)
-class ILH(Hasher):
+class ILH(Generational):
     """Independent Laplacian Hashing: b hash functions, each trained alone, different because of diversity.
 
     Parameters
@@ -133,6 +135,8 @@ class ILH(Hasher):
     start_ : dict, which kind of start the last bits got and why, and for projections what was chosen and by how much
     draws_ : list of dict, what training sets are drawn by, from which bit on; see :meth:`training_rows`
     seed_ : int, what random_state came to
+    generations : list of ILH
+        The bits of ``fit`` and of every ``extend``; where there are several, other attributes are those of the first.
     origin_ : float32 array (D,), what is subtracted from every vector
     n_features_in_, feature_names_in_ : int and array of str, as in scikit-learn
 
@@ -152,6 +156,7 @@ class ILH(Hasher):
         "draws": lambda record, name: [_checked_draw(draw) for draw in record.records(name)],
         "start": lambda record, name: checked_rule(record.record(name)),
         "scaling": lambda record, name: record.one_of(name, ("columns", "whole")),
+        "generation": lambda record, name: Generation.from_record(record.record(name)),
     }
 
     n_bits: int = bits(64)
@@ -182,11 +187,21 @@ class ILH(Hasher):
 
     # -------------------------------------------------------------------------------------------- training
 
-    def _fit(self, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        graph: Given,
+        means: Given,
+        progress: Progress | None,
+        generation: Generation | None = None,
+    ) -> None:
         self._check_parameters()
         X = self._read(X, reset=True)
         supervision = self._supervision(X, y, **graph)
-        self.seed_ = seed_of_run(self.random_state, means["checkpoint"])
+        own = generation or Generation(0, seed_of_run(self.random_state, means["checkpoint"]))
+        self.generation_, self._side = replace(own, n_points=len(X), date=today()), None
+        self.seed_ = own.seed
         self.fingerprint_ = data_fingerprint(X, supervision)
         sample = take_rows(X, sample_rows(supervision, self.seed_))
         everything = np.arange(len(sample))
@@ -232,10 +247,24 @@ class ILH(Hasher):
     def _fit_more(self, n: int, X: Any, y: Any, graph: Given, means: Given, progress: Progress | None) -> None:
         self._check_parameters()
         X = self._read(X, reset=False)
-        supervision = self._same_supervision(X, y, graph)
-        first = max(report.bit for report in self.bits_) + 1
-        self._train(range(first, first + n), X, supervision, progress, **means)
-        self.n_bits = len(self.functions_)
+        supervision = self._supervision(X, y, **graph)
+        number, grown = self._generation_of(data_fingerprint(X, supervision))
+        first = max(report.bit for report in grown.bits_) + 1
+        grown._train(range(first, first + n), X, supervision, progress, **means)
+        grown.n_bits = len(grown.functions_)
+        if self._side is not None:
+            parts = [grown if one == number else part for one, part in enumerate(self._side.models)]
+            self._hold(SideBySide(parts, np.append(self._side.owner, np.repeat(number, n))))
+
+    def _generation_of(self, data: str) -> tuple[int, ILH]:
+        """Return the latest generation of these data, to be trained further under the parameters of today."""
+        own = [number for number, part in enumerate(self.generations) if part.fingerprint_ == data]
+        if not own:
+            raise _other_data()
+        if self._side is None:
+            return 0, self
+        part = self.generations[own[-1]][:]
+        return own[-1], part.set_params(**{**self.get_params(deep=False), "n_bits": part.n_bits})
 
     def _check_quality(self, X: Any, y: Any, graph: Given) -> None:
         X = self._read(X, reset=False)
@@ -245,10 +274,7 @@ class ILH(Hasher):
         """Return the supervision that the model was fitted with; refuse other data."""
         supervision = self._supervision(X, y, **graph)
         if data_fingerprint(X, supervision) != self.fingerprint_:
-            raise ValueError(
-                "X and its supervision must be the data that the model was fitted on, got other data: bits of one "
-                "model share their training sets' permutation; fit a new model instead"
-            )
+            raise _other_data()
         return supervision
 
     def _supervision(self, X: NDArray[Any], y: Any, *, affinity: Any, pairs: Any) -> Supervision:
@@ -427,6 +453,9 @@ class ILH(Hasher):
     # -------------------------------------------------------------------------------------------- training sets
 
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
+        if self._side is not None:
+            part: ILH = self._side.models[self._side.owner[bit]]
+            return part._rows_of_bit(int(self._side.inside[bit]), X, y, graph)
         report = self.bits_[bit]
         draw = next(draw for draw in reversed(self.draws_) if draw["first"] <= report.bit)
         order, others = self._orders_again(draw, X, y, graph)
@@ -476,15 +505,28 @@ class ILH(Hasher):
         KernelExpansions, coefficients, centres and s: what evaluation.kernel_dot_products takes
         """
         check_is_fitted(self)
+        if self._side is not None:
+            raise ValueError("kernel_expansions must be asked of one generation (model.generations[i]), got several")
         return in_one_kernel(self.functions_)
 
     def _with_bits(self, chosen: list[int]) -> ILH:
         part = super()._with_bits(chosen)
-        part.bits_ = [self.bits_[i] for i in chosen]
+        if self._side is None:
+            part.bits_ = [self.bits_[i] for i in chosen]
         return part
 
+    def _hold(self, side: SideBySide) -> None:
+        self.bits_ = side.of_each(lambda part: part.bits_)
+        super()._hold(side)
+
+    def _own_provenance(self) -> list[Provenance]:
+        own = self.generation_
+        about = Provenance("ILH", own.number, self.seed_, self.fingerprint_, own.n_points, own.date, own.name)
+        return [about] * len(self.functions_)
+
     def _own_document(self) -> dict[str, Any]:
-        return {**super()._own_document(), "bits": [asdict(report) for report in self.bits_]}
+        own = super()._own_document()
+        return {**own, "generation": asdict(self.generation_), "bits": [asdict(report) for report in self.bits_]}
 
     def _read_own_document(self, record: Record) -> None:
         letters = self.diversity if isinstance(self.diversity, str) else ""
@@ -495,12 +537,20 @@ class ILH(Hasher):
         if "start" not in record.record("parameters"):  # nor was there another start than the paper's
             self.start = "random"
             earlier["start"] = {"kind": "random", "reason": "of a version without other starts"}
+        earlier["generation"] = {"number": 0, "root_seed": self.seed_, "n_points": None}  # there was but one
         super()._read_own_document(record.completed(earlier))
         self.bits_ = [BitReport.from_record(report) for report in record.records("bits")]
         if len(self.bits_) != len(self.functions_):
             raise DamagedFileError(f"{record.where} must have 'bits', one report for each bit, got {len(self.bits_)}")
         if not self.draws_ or min(report.bit for report in self.bits_) < self.draws_[0]["first"]:
             raise DamagedFileError(f"{record.where} must have 'draws', what each bit was drawn by, got too few")
+
+
+def _other_data() -> ValueError:
+    return ValueError(
+        "X and its supervision must be the data that the model was fitted on, got other data: bits of one generation "
+        "share their training sets' permutation; extend trains bits on other data"
+    )
 
 
 def _bounded(supervision: Supervision) -> Supervision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count
 from ilhash.ensemble._ilh import ILH
-from ilhash.functions import HashFunction
-from ilhash.hasher import Given, Hasher, Progress
-from ilhash.storage import Contents, DamagedFileError, Record, checked_array
+from ilhash.ensemble._side_by_side import SideBySide
+from ilhash.hasher import Given, Hasher, Progress, Provenance
+from ilhash.storage import Contents, DamagedFileError, Record
 
 
 class Mix(Hasher):
@@ -70,8 +71,7 @@ class Mix(Hasher):
         if len({family.n_features_in_ for family in families}) > 1:
             got = ", ".join(str(family.n_features_in_) for family in families)
             raise ValueError(f"families must be trained on vectors of the same features, got {got}")
-        sizes = [len(family.functions_) for family in families]
-        mix._assemble(list(families), np.repeat(np.arange(len(families)), sizes))
+        mix._assemble(list(families), SideBySide.of(list(families)).owner)
         return mix
 
     # -------------------------------------------------------------------------------------------- parameters
@@ -172,9 +172,64 @@ class Mix(Hasher):
                     "such as ITQ, can stand beside it"
                 )
 
+    def extend(
+        self,
+        n: int,
+        X: Any,
+        y: Any = None,
+        *,
+        affinity: Any = None,
+        pairs: Any = None,
+        family: int | None = None,
+        name: str | None = None,
+        progress: Progress | None = None,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Mix:
+        """Train n more bits of a family that is ILH on other data; all bits that there are stay as they are.
+
+        Parameters
+        ----------
+        n, X, y, affinity, pairs, name, progress, client, checkpoint : as in :meth:`ILH.extend`
+        family : int, optional, which family; by default the first that is ILH
+
+        Returns
+        -------
+        self, the new bits stand behind all others
+        """
+        check_is_fitted(self)
+        number = self._extended_family(family)
+        own = {"affinity": affinity, "pairs": pairs, "name": name, "client": client, "checkpoint": checkpoint}
+        grown = self.families_[number][:].extend(n, X, y, **own, progress=progress)
+        families = [grown if one == number else kept for one, kept in enumerate(self.families_)]
+        self.models = [clone(one) for one in families]  # they say how many bits there are
+        self._assemble(families, np.append(self.family_, np.full(n, number)))
+        return self
+
+    def _extended_family(self, family: int | None) -> int:
+        ours = [number for number, one in enumerate(self.families_) if isinstance(one, ILH)]
+        if not ours:
+            kinds = ", ".join(type(one).__name__ for one in self.families_)
+            raise ValueError(f"a mix must have a family that is ILH to be extended, got {kinds}; see ilhash.join")
+        if family is None:
+            return ours[0]
+        if check_count("family", family, 0) not in ours:
+            raise ValueError(f"family must be one that is ILH ({', '.join(map(str, ours))}), got {family}")
+        return family
+
+    def provenance(self) -> list[Provenance]:
+        """Return where each bit came from.
+
+        Returns
+        -------
+        list of Provenance, one per bit
+        """
+        check_is_fitted(self)
+        return self._side.of_each(lambda family: family.provenance())
+
     def _rows_of_bit(self, bit: int, X: Any, y: Any, graph: Given) -> NDArray[np.int64]:
         family = self.families_[self.family_[bit]]
-        own = int(np.searchsorted(self._places[self.family_[bit]], bit))
+        own = int(self._side.inside[bit])
         rows: NDArray[np.int64] = family.training_rows(own, X, y, **(graph if isinstance(family, ILH) else {}))
         return rows
 
@@ -187,22 +242,15 @@ class Mix(Hasher):
         self._prepare_encoder()
 
     def _prepare_encoder(self) -> None:
-        self._places = [np.flatnonzero(self.family_ == f) for f in range(len(self.families_))]
-        functions: list[HashFunction | None] = [None] * len(self.family_)
-        for places, family in zip(self._places, self.families_, strict=True):
-            for place, function in zip(places, family.functions_, strict=True):
-                functions[place] = function
-        self.functions_ = functions  # type: ignore[assignment]
+        self._side = SideBySide(self.families_, self.family_)
+        self.functions_ = self._side.functions
 
     @property
     def _numbers_per_row(self) -> int:
-        return max([len(self.family_), *(int(family._numbers_per_row) for family in self.families_)])
+        return self._side.numbers_per_row
 
     def _margins(self, block: NDArray[Any], name: str) -> NDArray[np.float32]:
-        out = np.empty((len(block), len(self.family_)), np.float32)
-        for places, family in zip(self._places, self.families_, strict=True):
-            out[:, places] = family._margins(block, name)
-        return out
+        return self._side.margins(block, name)
 
     # -------------------------------------------------------------------------------------------- parts
 
@@ -225,22 +273,17 @@ class Mix(Hasher):
         if set(wanted) - set(range(n)):
             raise ValueError(f"counts must be for families 0 to {n - 1}, got {sorted(map(str, wanted))}")
         for family, count in wanted.items():
-            most = len(self._places[family])
+            most = len(self._side.places[family])
             if check_count("counts", count, 0) > most:
                 raise ValueError(f"counts must be at most the {most} bits of family {family}, got {count}")
-        kept = [self._places[family][:count] for family, count in sorted(wanted.items())]
+        kept = [self._side.places[family][:count] for family, count in sorted(wanted.items())]
         return self[np.sort(np.concatenate(kept)) if kept else []]
 
     def _with_bits(self, chosen: list[int]) -> Mix:
         """Bits of a family that is learnt jointly are then of the longer model, not what a shorter one would be."""
-        places = np.array(chosen)
-        inside = np.empty(len(self.family_), np.int64)  # the number of a bit within its family
-        for own in self._places:
-            inside[own] = np.arange(len(own))
-        kept = [f for f in range(len(self.families_)) if (self.family_[places] == f).any()]
-        families = [self.families_[f]._with_bits(inside[places[self.family_[places] == f]].tolist()) for f in kept]
-        part = Mix([clone(family) for family in families])
-        part._assemble(families, np.searchsorted(kept, self.family_[places]))
+        side = self._side.chosen(chosen)
+        part = Mix([clone(family) for family in side.models])
+        part._assemble(side.models, side.owner)
         return part
 
     # -------------------------------------------------------------------------------------------- files
@@ -250,44 +293,28 @@ class Mix(Hasher):
             family._check_parameters(lost)
 
     def _to_contents(self) -> Contents:
-        arrays: dict[str, NDArray[Any]] = {"family": self.family_.astype(np.int32)}
-        blobs: dict[str, bytes] = {}
-        documents = []
-        for number, family in enumerate(self.families_):
-            own = family._to_contents()
-            documents.append(own.document)
-            arrays |= {f"{number}.{name}": array for name, array in own.arrays.items()}
-            blobs |= {f"classifier-{number}.{name}": blob for name, blob in own.blobs.items()}
-        return Contents({"model": "Mix", "n_bits": self.n_bits, "families": documents}, arrays, blobs)
+        return self._side.to_contents({"model": "Mix"}, "family", "families")
 
     @classmethod
     def _from_contents(
         cls, contents: Contents, trusted: list[str] | None, find_class: Callable[[Record], type[Hasher]]
     ) -> Mix:
-        record = Record(contents.document, contents.where)
-        families: list[Any] = []
-        names, n_blobs = {"family"}, 0
-        for number, family in enumerate(record.records("families")):
+        def of_one_family(family: Record) -> type[Hasher]:
             kind = find_class(family)
             if issubclass(kind, Mix):
                 raise DamagedFileError(f"{family.where} must be a model of one family, got a mix within a mix")
-            arrays = _of_family(number, contents.arrays, "")
-            blobs = _of_family(number, contents.blobs, "classifier-")
-            names |= {f"{number}.{name}" for name in arrays}
-            n_blobs += len(blobs)
-            own = Contents(family.document, arrays, blobs, family.where)
-            families.append(kind._from_contents(own, trusted, find_class))
-        if set(contents.arrays) - names or len(contents.blobs) != n_blobs:
-            raise DamagedFileError(f"{record.where} must come with arrays and files of its families, got others too")
-        model = cls([clone(family) for family in families])
-        model._assemble(families, _checked_family(contents.arrays.get("family"), families, record))
+            return kind
+
+        side = SideBySide.from_contents(contents, "family", "families", trusted, of_one_family)
+        model = cls([clone(family) for family in side.models])
+        model._assemble(side.models, side.owner)
         return model
 
     # -------------------------------------------------------------------------------------------- scikit-learn
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "functions_"}  # they are the families'
+        return {name: value for name, value in state.items() if name not in ("functions_", "_side")}  # of the families
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -303,20 +330,3 @@ class Mix(Hasher):
 def _moved(progress: Progress | None, done: int, total: int) -> Progress | None:
     """Let a family's own progress count after the bits of those before it."""
     return progress and (lambda own, _: progress(done + own, total))
-
-
-def _of_family(number: int, named: Mapping[str, Any], before: str) -> dict[str, Any]:
-    beginning = f"{before}{number}."
-    return {name.removeprefix(beginning): value for name, value in named.items() if name.startswith(beginning)}
-
-
-def _checked_family(family: Any, families: list[Any], record: Record) -> NDArray[np.int64]:
-    """Return the family of each bit, if all families are whole and see the same features."""
-    sizes = [len(one.functions_) for one in families]
-    if not families or len({one.n_features_in_ for one in families}) > 1:
-        raise DamagedFileError(f"{record.where} must be of families with the same features, got others, or none")
-    length, most = record.whole("n_bits", 1), len(families) - 1
-    checked_array(family, f"family of {record.where}", np.int32, (length,), least=0, most=most)
-    if np.bincount(family, minlength=len(sizes)).tolist() != sizes:
-        raise DamagedFileError(f"family of {record.where} must name each family as often as it has bits, got others")
-    return np.asarray(family, np.int64)
