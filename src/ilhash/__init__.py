@@ -27,7 +27,7 @@ from ilhash._version import __version__
 if TYPE_CHECKING:
     from ilhash import codes, datasets, engines, evaluation, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
-    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, prune
+    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, join, prune
     from ilhash.models import load
     from ilhash.search import HammingIndex
     from ilhash.storage import StorageError
@@ -44,6 +44,7 @@ __all__ = [
     "__version__",
     "core_simd",
     "grow",
+    "join",
     "load",
     "prune",
     "tune",
@@ -53,7 +54,7 @@ __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
-    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "prune"), "ilhash.ensemble"),
+    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "join", "prune"), "ilhash.ensemble"),
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
     "load": "ilhash.models",

@@ -199,6 +199,16 @@ class Generational(Hasher):
 
     # -------------------------------------------------------------------------------------------- files
 
+    def bit_fingerprints(self) -> list[str]:
+        """Identify every bit by itself, as :meth:`Hasher.bit_fingerprints`.
+
+        Returns
+        -------
+        list of str
+        """
+        side = self._side
+        return super().bit_fingerprints() if side is None else side.of_each(lambda part: part.bit_fingerprints())
+
     def _to_contents(self) -> Contents:
         if self._side is None:
             return super()._to_contents()
