@@ -27,7 +27,7 @@ from ilhash._version import __version__
 if TYPE_CHECKING:
     from ilhash import codes, datasets, engines, evaluation, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
-    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, join, prune
+    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, join, prune, refresh
     from ilhash.models import load
     from ilhash.search import HammingIndex
     from ilhash.storage import StorageError
@@ -47,6 +47,7 @@ __all__ = [
     "join",
     "load",
     "prune",
+    "refresh",
     "tune",
 ]
 __all__ += ["codes", "datasets", "engines", "evaluation", "methods", "objective", "search"]
@@ -54,7 +55,7 @@ __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
-    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "join", "prune"), "ilhash.ensemble"),
+    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "join", "prune", "refresh"), "ilhash.ensemble"),
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
     "load": "ilhash.models",

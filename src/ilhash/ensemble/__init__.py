@@ -7,5 +7,7 @@ from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix, join
 from ilhash.ensemble._prune import Pruning, prune
 from ilhash.ensemble._quality import QualityWarning
+from ilhash.ensemble._refresh import Refreshed, refresh
 
 __all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "QualityWarning", "grow", "join", "prune"]
+__all__ += ["Refreshed", "refresh"]
