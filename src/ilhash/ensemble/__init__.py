@@ -1,6 +1,7 @@
 """The ILH estimator and what it reports of its bits; growing, pruning and mixing."""
 
 from ilhash.ensemble._bit import BitReport
+from ilhash.ensemble._generations import focused
 from ilhash.ensemble._grow import Growth, grow
 from ilhash.ensemble._holdout import HoldOut
 from ilhash.ensemble._ilh import ILH
@@ -10,4 +11,4 @@ from ilhash.ensemble._quality import QualityWarning
 from ilhash.ensemble._refresh import Refreshed, refresh
 
 __all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "QualityWarning", "grow", "join", "prune"]
-__all__ += ["Refreshed", "refresh"]
+__all__ += ["Refreshed", "focused", "refresh"]

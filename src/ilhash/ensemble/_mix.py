@@ -186,6 +186,7 @@ class Mix(Hasher):
         affinity: Any = None,
         pairs: Any = None,
         family: int | None = None,
+        focus: Any = None,
         name: str | None = None,
         progress: Progress | None = None,
         client: Any = None,
@@ -195,7 +196,7 @@ class Mix(Hasher):
 
         Parameters
         ----------
-        n, X, y, affinity, pairs, name, progress, client, checkpoint : as in :meth:`ILH.extend`
+        n, X, y, affinity, pairs, focus, name, progress, client, checkpoint : as in :meth:`ILH.extend`
         family : int, optional, which family; by default the first that is ILH
 
         Returns
@@ -205,7 +206,7 @@ class Mix(Hasher):
         check_is_fitted(self)
         number = self._extended_family(family)
         own = {"affinity": affinity, "pairs": pairs, "name": name, "client": client, "checkpoint": checkpoint}
-        grown = self.families_[number][:].extend(n, X, y, **own, progress=progress)
+        grown = self.families_[number][:].extend(n, X, y, **own, focus=focus, progress=progress)
         families = [grown if one == number else kept for one, kept in enumerate(self.families_)]
         self.models = [clone(one) for one in families]  # they say how many bits there are
         self._assemble(families, np.append(self.family_, np.full(n, number)))

@@ -54,6 +54,7 @@ def refresh(
     old_weight: float = 0.5,
     k: int = 10,
     held_out: HoldOut | None = None,
+    focus: Any = None,
     name: str | None = None,
     n_threads: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -73,6 +74,7 @@ def refresh(
     old_weight : float, default 0.5, what old points count: the score is (1 - w) * recent precision + w * old precision
     k : int, default 10, of the precision
     held_out : HoldOut, optional, which recent points choose, and which report
+    focus : sequence of labels, optional, classes that the new bits are for, as in ``ILH.extend``
     name : str, optional, what to call the new generation
     n_threads : int, default 1, threads; the result is the same for any number
     progress : callable, optional, called with (bits trained, bits to train)
@@ -96,7 +98,8 @@ def refresh(
     y = read_labels(y, len(as_matrix(X)), unlabeled)
     for part in generations_of(model):
         refuse_training_points(part, as_matrix(X), y, held_out)
-    grown = model[:].extend(n_new, X, held_out.labels(y, unlabeled), name=check_name(name), progress=progress)
+    means = {"focus": focus, "name": check_name(name), "progress": progress}
+    grown = model[:].extend(n_new, X, held_out.labels(y, unlabeled), **means)
     recent = (X, held_out.validation_sets(y, unlabeled), held_out.report_sets(y, unlabeled))
     bases = [(*recent, 1.0 if old is None else 1.0 - old_weight)]
     if old is not None:
