@@ -12,8 +12,8 @@ Bits = tuple[str, ...]
 
 
 def fingerprint_of(model: Any, name: str = "model") -> str | None:
-    """Return the fingerprint of a fitted model, or the one that is given; None for None."""
-    found = model.fingerprint() if hasattr(model, "fingerprint") else model
+    """Return the fingerprint of a fitted model, of the one that made codes, or the one that is given; None for None."""
+    found = model.fingerprint() if hasattr(model, "fingerprint") else getattr(model, "model", model)
     if found is None or (isinstance(found, str) and FINGERPRINT.fullmatch(found)):
         return found
     raise TypeError(f"{name} must be a fitted model or the fingerprint of one, got {type(model).__name__}")

@@ -245,10 +245,10 @@ class HammingIndex(Rewritable):
         -------
         HammingIndex, this one, or one in memory, which is kept as long as this one does not change
         """
-        said = model.model if hasattr(model, "shape") else fingerprint_of(model)
+        said = fingerprint_of(model)
         bits, known = bits_of(model), self.bit_fingerprints
         if said == self.model or not bits or not known or set(bits) - set(known):
-            self.check_model(said if hasattr(model, "shape") else model)
+            self.check_model(model)
             return self
         contents, order = self._contents, [known.index(name) for name in bits]
         if self._part is None or self._part[0] is not contents or self._part[1] != order:

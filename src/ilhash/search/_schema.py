@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._fingerprints import BIT_FINGERPRINT, FINGERPRINT, Bits
+from ilhash._fingerprints import FINGERPRINT, Bits
+from ilhash.encoding import read_bits
 from ilhash.search._array_file import ArrayFile
 from ilhash.search._damage import Damage, sound
 from ilhash.search._header import FileEntry
@@ -69,16 +70,7 @@ class Settings(NamedTuple):
             if "margin_scale" in record:
                 scale = MarginScale(_scale(record.items("margin_scale"), n_bits, record.where))
             model = record.text("model", FINGERPRINT) if "model" in record else None
-            return cls(n_bits, record.one_of("ids", ("int", "str")), scale, model, _bits(record, n_bits))
-
-
-def _bits(record: Record, n_bits: int) -> Bits | None:
-    if "bits" not in record:
-        return None
-    found = record.all_of("bits", str, n=n_bits)
-    if not all(map(BIT_FINGERPRINT.fullmatch, found)):
-        raise DamagedFileError(f"{record.where} must have 'bits', {n_bits} fingerprints, got others")
-    return tuple(found)
+            return cls(n_bits, record.one_of("ids", ("int", "str")), scale, model, read_bits(record, n_bits))
 
 
 def _scale(values: list[Any], n_bits: int, where: str) -> NDArray[np.float32]:
