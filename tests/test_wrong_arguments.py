@@ -209,9 +209,17 @@ def of_codes(table, folder):
         table.put(name, getattr(codes, name), signed, ["codes"])
     table.put("from_text", codes.from_text, {"texts": TEXTS, "n_bits": 12}, ["texts"])
     table.put("layouts", codes.layouts, {})
+    table.put("take_bits", codes.take_bits, {**packed, "bits": [1, 2]}, ["codes", "bits"])
+    table.put("beside", codes.beside, {**packed, "more": CODES, "n_more": 12}, ["codes", "more"])
     table.put("to_layout", codes.to_layout, {**packed, "layout": "pgvector"}, ["codes"])
     table.put("from_layout", codes.from_layout, {"values": CODES, "n_bits": 12, "layout": "faiss"}, ["values"])
     table.put("from_hex", codes.from_hex, {"texts": codes.to_hex(CODES, 12), "n_bits": 12}, ["texts"])
+
+
+def _following(**given):
+    trained = model()
+    made = search.HammingIndex(trained.transform(X), n_bits=trained.n_bits, model=trained)
+    return made.follow(**given)
 
 
 def of_search(table, folder):
@@ -228,6 +236,11 @@ def of_search(table, folder):
     table.put("update", lambda **given: index().update(**given), {**more, "ids": [1, 2]}, more)
     table.put("remove", lambda **given: index().remove(**given), {"ids": [1]}, ["ids"])
     table.put("codes", index().codes, {"ids": [1]}, ["ids"])
+    bits = {"codes": CODES, "n_bits": 12, "ids": np.arange(40), "margins": MARGINS, "model": None}
+    table.put("append_bits", lambda **given: index().append_bits(**given), bits, ["codes", "ids", "margins"])
+    table.put("select_bits", lambda **given: index().select_bits(**given), {"bits": [1], "model": None}, ["bits"])
+    table.put("of_model", index().of_model, {"model": None})
+    table.put("follow", _following, {"model": model(), "X": X, "ids": np.arange(40)}, ["model", "X", "ids"])
     table.put("__contains__", lambda item: item in index(), {"item": 3}, ["item"])
     empty = search.HammingIndex(n_bits=12)
     table.put("add_blocks", empty.add_blocks, {"blocks": [CODES[:2]], "ids": None}, ["blocks", "ids"])
@@ -425,6 +438,11 @@ def of_ensembles(table, folder):
     budget = {"n_bytes": 1, "k": 3, "minutes": 1e-4, "max_encode_us": None}
     means = {"base": "new", "unseen": 0.0, "unlabeled": -1, "random_state": 0, "n_jobs": 1}
     table.put("tune", ilhash.tune, {**more, **budget, **means}, more)
+    table.put("join", lambda model: ilhash.join(model, trained), {"model": trained}, ["model"])
+    fresh = {"n_new": 2, "n_bits": 2, "old_weight": 0.5, "k": 3, "held_out": held_out, "focus": None, "name": "a"}
+    table.put("refresh", ilhash.refresh, {"model": kept, **data, **fresh, "n_threads": 1}, ["model", *data])
+    later = {"n": 1, **data, "affinity": None, "pairs": None, "focus": None, "name": "a", "checkpoint": None}
+    table.put("extend", lambda **given: model().extend(**given), later, data)
     table.put("Mix.of", ilhash.Mix.of, {"families": [trained, trained]})
     table.put("Mix", lambda models: ilhash.Mix(models).fit(X, Y), {"models": [ilhash.ILH(**QUICK)] * 2})
     table.put("Mix.prefix", lambda counts: ilhash.Mix([model(), model()]).prefix(counts), {"counts": 1})

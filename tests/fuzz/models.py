@@ -40,7 +40,9 @@ def _write_newer():
     }
     for name, model in kinds.items():
         model.fit(X, np.arange(60) % 3, check=False).save(NEWER / name)
-    return [NEWER / name for name in kinds]
+    extended = ilhash.ILH(**given).fit(X, np.arange(60) % 3, check=False)
+    extended.extend(3, X[:50], np.arange(50) % 2, check=False).save(NEWER / "ilh-extended")
+    return [NEWER / name for name in (*kinds, "ilh-extended")]
 
 
 BASES = sorted(path.parent for path in SAMPLES.glob("*/models/*/config.json")) + _write_newer()

@@ -184,6 +184,9 @@ STRUCTURES = {
     "too many bits": (lambda index: index.manifest["settings"].update(n_bits=2**40), "'n_bits'"),
     "bits that are none": (lambda index: index.manifest["settings"].update(n_bits=True), "'n_bits'"),
     "ids of another kind": (lambda index: index.manifest["settings"].update(ids="uuid"), "'ids', one of"),
+    "bits that are no fingerprints": (lambda index: index.manifest["settings"].update(bits=["x"] * 12), "bits"),
+    "fingerprints of fewer bits": (lambda index: index.manifest["settings"].update(bits=["0" * 16] * 11), "bits"),
+    "bits that are numbers": (lambda index: index.manifest["settings"].update(bits=[1] * 12), "bits"),
     "margins without end": (lambda index: index.manifest["settings"].update(margin_scale=[1e999] * 12), "margin_scale"),
     "margins of nothing": (
         lambda index: index.manifest["settings"].update(margin_scale=[1.0] * 12),
