@@ -1,4 +1,4 @@
-"""A model that was extended, through the command line: its codes and its index follow, the model before is understood."""
+"""A model that was extended, on the command line: codes and index follow, the model before is understood."""
 
 import json
 
@@ -43,9 +43,8 @@ def test_codes_and_index_follow(ilhash_command, folder):
 
 def test_info_says_where_bits_came_from(ilhash_command, folder):
     told = ilhash_command("info", folder / "new").out
-    assert "where bits came from" in told
-    assert "all ten" in told
-    assert "13 to 18" in told
+    assert "bits 0 to 12: ILH, generation 0, trained 20" in told
+    assert "bits 13 to 18: ILH, generation 1 'all ten', trained 20" in told
 
 
 def test_options_that_do_not_go_together(ilhash_command, folder):

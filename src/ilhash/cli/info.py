@@ -52,15 +52,14 @@ def _tell_provenance(model: Any) -> None:
     """Say where bits came from, one line for bits that came together."""
     bits = model.provenance()
     ends = [place for place in range(1, len(bits) + 1) if place == len(bits) or bits[place] != bits[place - 1]]
-    table = Table(
-        "bits", "method", "generation", "name", "trained", "points", "data", "seed", title="where bits came from"
-    )
     for first, end in zip([0, *ends], ends, strict=False):
         one = bits[first]
-        points = "" if one.n_points is None else f"{one.n_points:,}"
-        kept = (one.name or "", (one.date or "")[:10], points, (one.data or "")[:8], str(one.seed))
-        table.add_row(f"{first} to {end - 1}", one.method, str(one.generation), *kept)
-    say.print(table)
+        name = f" {one.name!r}" if one.name else ""
+        points = "" if one.n_points is None else f" on {one.n_points:,} points"
+        data = "" if one.data is None else f", data {one.data[:12]}"
+        trained = f", trained {one.date[:10]}{points}" if one.date else ""
+        about = f"{one.method}, generation {one.generation}{name}{trained}{data}, seed {one.seed}"
+        say.print(f"bits {first} to {end - 1}: {about}", soft_wrap=True)
 
 
 def _tell_training(model: Any) -> None:

@@ -123,6 +123,8 @@ class _Queries:
             self.stored = ilhash.open_codes(source, None if described else index.n_bits)
         # Codes of a model with some of its bits, such as the one before it was extended, are searched by these.
         self.index = _searched(index, self.stored if self.model is None else self.model)
+        if self.model is None and self.stored.n_bits != self.index.n_bits:
+            raise ValueError(f"{source} must have {self.index.n_bits} bits, got {self.stored.n_bits}")
         if self.model is not None:
             self.vectors = read_vectors(source)[0]
 
