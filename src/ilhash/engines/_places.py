@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 from ilhash._checks import check_choice, check_flag
 from ilhash._extras import require
 from ilhash._fingerprints import fingerprint_of, refuse_another
-from ilhash.engines._contract import Engine, Settings
+from ilhash.engines._contract import Engine
+from ilhash.engines._settings import Settings
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def open(  # noqa: A001 (engines.open, as in gzip.open)
     if columns and not kind.has_columns:
         raise ValueError(f"columns must be left out with {kind.name}, which has none, got {sorted(columns)}")
     new = None if n_bits is None else Settings(n_bits, ids, fingerprint_of(model), dict(columns or {}))
-    engine = kind.at(str(url), table=table, new=new, mode=mode, writable=writable)
+    engine: Engine = kind.at(str(url), table=table, new=new, mode=mode, writable=writable)
     try:
         if n_bits is not None and n_bits != engine.n_bits:
             raise ValueError(f"n_bits must be that of the codes that are there ({engine.n_bits}), got {n_bits}")
