@@ -558,7 +558,7 @@ class EngineContract:
                 (lambda: engine.append_bits(base, 16, ids=np.arange(10)), "ids must be"),
                 (lambda: engine.append_bits(base, 16, ids=[0] * 10), "ids must be distinct"),
                 (lambda: engine.append_bits(base, 16, ids=[1]), "ids must be a sequence of one id per item"),
-                (lambda: engine.select_bits(slice(0)), "at least one bit"),
+                (lambda: engine.select_bits(slice(0)), "bits must be at least one of 16, got none"),
                 (lambda: engine.select_bits([16]), "bits must lie between 0 and 15"),
             ):
                 with pytest.raises(ValueError, match=sentence) as error:

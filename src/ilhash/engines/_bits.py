@@ -94,8 +94,12 @@ def joined(codes: Codes, n_bits: int, others: Codes, n_others: int) -> Codes:
 
 
 def which_bits(bits: Any, n: int) -> NDArray[np.intp]:
-    """Return the places of bits that are to stay."""
+    """Return the places of bits that are to stay, as ``model[bits]`` means them."""
     try:
         return np.array(chosen_bits(bits, n), np.intp)
-    except IndexError as error:
-        raise ValueError(str(error)) from None
+    except IndexError:
+        raise ValueError(f"bits must lie between 0 and {n - 1}, got others") from None
+    except TypeError:  # whose sentence may hold the whole array
+        raise TypeError(f"bits must be a slice or whole numbers, got {type(bits).__name__}") from None
+    except ValueError:
+        raise ValueError(f"bits must be at least one of {n}, got none") from None
