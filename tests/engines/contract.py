@@ -488,8 +488,10 @@ class EngineContract:
             engine.remove([ids[0]])
             everything, names = np.concatenate([longer[1:], added]), [*ids[1:], 10**6, 10**6 + 1, 10**6 + 2]
             assert_nearest(engine.search(queries, 30), everything, names, queries, total, 30)
-            engine.append_bits(np.zeros((self.batch + 2, 1), np.uint8), 1)  # again, and in the order of ids
-            assert engine.model is None
+            zeros = np.zeros((self.batch + 2, 1), np.uint8)
+            with pytest.raises(ValueError, match="model must be given"):
+                engine.append_bits(zeros, 1)
+            engine.append_bits(zeros, 1, model="ef" * 32)  # again, and in the order of ids
             assert engine.n_bits == total + 1
             assert engine.count() == self.batch + 2
 
@@ -507,8 +509,8 @@ class EngineContract:
         with engines.open(url) as engine:
             assert (engine.n_bits, engine.model) == (9, "ab" * 32)
             assert_nearest(engine.search(queries, 50), some, names, queries, 9, 50)
-            engine.append_bits(random_codes(self.batch, 70, seed=2), 70, names)
-            engine.select_bits(slice(-70, None))
+            engine.append_bits(random_codes(self.batch, 70, seed=2), 70, names, model="cd" * 32)
+            engine.select_bits(slice(-70, None), model="ef" * 32)
             assert np.array_equal(engine.codes(names), random_codes(self.batch, 70, seed=2))
 
     @pytest.mark.usefixtures("_bits_can_change")
@@ -547,7 +549,7 @@ class EngineContract:
     @pytest.mark.usefixtures("_bits_can_change")
     def test_changes_of_bits_that_do_not_fit(self, url):
         base = random_codes(10, 16)
-        with self.made(url, 16, model="ab" * 32) as engine:
+        with self.made(url, 16) as engine:
             engine.add(base, np.arange(10) * 2)
             for call, sentence in (
                 (lambda: engine.append_bits(base[:9], 16), "codes must be one per item, got 9 for "),
@@ -570,7 +572,7 @@ class EngineContract:
                 engine.select_bits([])
             with pytest.raises(TypeError, match="model must be"):
                 engine.select_bits([1], model="short")
-            assert (engine.n_bits, engine.model, engine.count()) == (16, "ab" * 32, 10)
+            assert (engine.n_bits, engine.model, engine.count()) == (16, None, 10)
             assert_nearest(engine.search(base, 10), base, np.arange(10) * 2, base, 16, 10)
             engine.add(base[:1], [99])
         with engines.open(url, writable=False) as engine:

@@ -22,10 +22,12 @@ class BitChange(ABC):
     Attributes
     ----------
     settings : Settings, of the place afterwards
+    n_before : int, bits that items have before it
+    model : fitted model or its fingerprint, or None, as it was given
     """
 
-    def __init__(self, settings: Settings, n_before: int) -> None:
-        self.settings, self.n_before = settings, n_before
+    def __init__(self, settings: Settings, n_before: int, model: Any) -> None:
+        self.settings, self.n_before, self.model = settings, n_before, model
 
     @abstractmethod
     def recoded(self, ids: Ids, codes: Codes) -> Codes:
@@ -38,8 +40,8 @@ class BitChange(ABC):
 class Appended(BitChange):
     """New bits behind the old ones; ``ids`` says whose they are, None all items in the order of their ids."""
 
-    def __init__(self, settings: Settings, n_before: int, codes: Codes, ids: Ids | None) -> None:
-        super().__init__(settings, n_before)
+    def __init__(self, settings: Settings, n_before: int, model: Any, codes: Codes, ids: Ids | None) -> None:
+        super().__init__(settings, n_before, model)
         self.codes, self.ids = codes, ids
         if ids is not None:
             order = np.argsort(ids)
@@ -70,8 +72,8 @@ class Appended(BitChange):
 class Selected(BitChange):
     """Some of the bits, in an order of their own."""
 
-    def __init__(self, settings: Settings, n_before: int, bits: NDArray[np.intp]) -> None:
-        super().__init__(settings, n_before)
+    def __init__(self, settings: Settings, n_before: int, model: Any, bits: NDArray[np.intp]) -> None:
+        super().__init__(settings, n_before, model)
         self.bits = bits
 
     def recoded(self, ids: Ids, codes: Codes) -> Codes:

@@ -158,8 +158,8 @@ class Engine(Hooks):
         codes : uint8 array (n, ceil(n_bits / 8)), packed codes of the new bits alone, one per item
         n_bits : int, how many bits are new
         ids : array_like (n,), optional, whose they are, all items in any order; by default all items, ids ascending
-        model : fitted model or its fingerprint, optional, what makes all bits from now on; without it the place no
-            longer knows its model
+        model : fitted model or its fingerprint, optional, what makes all bits from now on; must be given where the
+            place knows its model
         """
         check_count("n_bits", n_bits, 1, MOST_BITS - self.n_bits)
         new = packed.check(codes, n_bits)
@@ -167,7 +167,7 @@ class Engine(Hooks):
         if names is not None:
             refuse_repeated(names)
         settings = self._with_bits(self.n_bits + n_bits, model)
-        self._recode(Appended(settings, self.n_bits, new, names))
+        self._recode(Appended(settings, self.n_bits, model, new, names))
 
     def select_bits(self, bits: Any, model: Any = None) -> None:
         """Keep some bits of the code of every item, in this order; the rest as in :meth:`append_bits`.
@@ -178,10 +178,12 @@ class Engine(Hooks):
         model : fitted model or its fingerprint, optional, as in :meth:`append_bits`
         """
         chosen = which_bits(bits, self.n_bits)
-        self._recode(Selected(self._with_bits(len(chosen), model), self.n_bits, chosen))
+        self._recode(Selected(self._with_bits(len(chosen), model), self.n_bits, model, chosen))
 
     def _with_bits(self, n_bits: int, model: Any) -> Settings:
         """Return the settings with other bits, of a model that has as many."""
+        if self.model is not None and model is None:
+            raise ValueError("model must be given to a place that knows its model, whose bits are others now, got None")
         if hasattr(model, "functions_") and len(model.functions_) != n_bits:
             raise ValueError(f"model must have the {n_bits} bits of the new codes, got {len(model.functions_)}")
         return replace(self.settings, n_bits=n_bits, model=fingerprint_of(model))

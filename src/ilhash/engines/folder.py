@@ -62,13 +62,13 @@ class Folder(Engine):
     def _recode(self, change: BitChange) -> None:
         index: Any = self.index
         if isinstance(change, Selected):
-            index.select_bits(change.bits, model=change.settings.model)
+            index.select_bits(change.bits, model=change.model)
         elif isinstance(change, Appended):
             ids = self.index.ids if change.ids is None else change.ids
-            if len(ids) != len(change.codes) or len(ids) != len(self.index):
+            if len(change.codes) != len(self.index):
                 raise ValueError(f"codes must be one per item, got {len(change.codes)} for {len(self.index)} items")
             n_new = change.settings.n_bits - change.n_before
-            index.append_bits(change.codes, n_bits=n_new, ids=ids, model=change.settings.model)
+            index.append_bits(change.codes, n_bits=n_new, ids=ids, model=change.model)
         self.settings = change.settings
 
     def _codes(self, ids: Ids) -> tuple[Ids, Codes]:
