@@ -86,12 +86,12 @@ def distinct(
 # ------------------------------------------------------------------------------------------------ a row per item
 
 
-def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray) -> Measured:
+def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray, graph: bool) -> Measured:
     import faiss
 
     faiss.omp_set_num_threads(1)
     out: Measured = {"modes": {}}
-    for mode, make in (("exact", faiss.IndexBinaryFlat), ("hnsw", faiss.IndexBinaryHNSW)):
+    for mode, make in (("exact", faiss.IndexBinaryFlat), ("hnsw", faiss.IndexBinaryHNSW))[: 2 if graph else 1]:
         index = make(N_BITS)
         out["load" if mode == "exact" else "build"], _ = seconds(lambda index=index: index.add(base))
         took, (distances, _) = seconds(lambda index=index: index.search(queries, K))
@@ -102,14 +102,15 @@ def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.nd
     return out
 
 
-def rows_usearch(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray) -> Measured:
+def rows_usearch(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray, graph: bool) -> Measured:
     from usearch.index import Index
 
-    index = Index(ndim=N_BITS, metric="hamming", dtype="b1")
+    effort = {} if graph else {"connectivity": 2, "expansion_add": 1}  # codes are in a graph alone: the thinnest
+    index = Index(ndim=N_BITS, metric="hamming", dtype="b1", **effort)
     took, _ = seconds(lambda: index.add(np.arange(len(base)), base, threads=1))
     index.save(str(folder / "rows.usearch"))
     out: Measured = {"load": took, "bytes": bytes_in(folder) / len(base), "modes": {}}
-    for mode in ("exact", "hnsw"):
+    for mode in ("exact", "hnsw")[: 2 if graph else 1]:
         asked, found = seconds(lambda mode=mode: index.search(queries, K, exact=mode == "exact", threads=1))
         out["modes"][mode] = {"query": asked / len(queries), "recall": recall(found.distances, truth)}
     return out
@@ -264,7 +265,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--engines", nargs="*", default=list(engines.ENTRIES))
     parser.add_argument("--random", action="store_true", help="random codes, which hardly repeat, instead of learned")
-    parser.add_argument("--exact", action="store_true", help="no graphs of ours and of PostgreSQL, which take minutes")
+    parser.add_argument("--exact", action="store_true", help="no graphs, which take minutes")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -295,10 +296,11 @@ def main() -> None:
             if running or scheme in ROWS:
                 plain = folder / "plain"
                 plain.mkdir()
+                graphs = (not given.exact,) if scheme in ("faiss", "usearch") else ()
                 rows = (
                     rows_postgresql(url, base, queries, truth.distances, not given.exact)
                     if running
-                    else ROWS[scheme](plain, base, queries, truth.distances)
+                    else ROWS[scheme](plain, base, queries, truth.distances, *graphs)
                 )
                 table[scheme]["rows"] = rows
                 print(line(scheme, "rows", rows), flush=True)

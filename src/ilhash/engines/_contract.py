@@ -97,6 +97,10 @@ class Engine(Hooks):
         Parameters
         ----------
         size : int, default 65536, items of a block
+
+        Yields
+        ------
+        ids and codes : array (m,) and uint8 array (m, ceil(n_bits / 8))
         """
         yield from self._blocks(check_count("size", size))
 

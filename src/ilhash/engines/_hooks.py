@@ -48,11 +48,25 @@ class Hooks(ABC):
         """Open what is at a URL; where nothing is, make it with the new settings, after :meth:`self_check`.
 
         Where settings are new and something is there, what is there counts; :func:`ilhash.engines.open` compares them.
+
+        Parameters
+        ----------
+        url, table, mode, writable : as in :func:`ilhash.engines.open`
+        new : Settings, optional, with which a place may be made
+
+        Returns
+        -------
+        Engine
         """
 
     @abstractmethod
     def count(self) -> int:
-        """Return the number of items."""
+        """Return the number of items.
+
+        Returns
+        -------
+        int
+        """
 
     @abstractmethod
     def close(self) -> None:

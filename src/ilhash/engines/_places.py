@@ -38,7 +38,12 @@ class Entry:
     example: str
 
     def load(self) -> type[Engine]:
-        """Return the class, or say which command installs what it needs."""
+        """Return the class, or say which command installs what it needs.
+
+        Returns
+        -------
+        type, the class of the engine
+        """
         for module, _ in self.needs:
             require(module, self.extra or "", f"the engine {self.scheme}")
         module, _, name = self.home.partition(":")
@@ -46,7 +51,12 @@ class Entry:
         return found
 
     def versions(self) -> dict[str, str] | None:
-        """Return the versions of what it needs, None where something is missing."""
+        """Return the versions of what it needs.
+
+        Returns
+        -------
+        dict, package to version; None where one is missing
+        """
         try:
             return {package: importlib.metadata.version(package) for _, package in self.needs}
         except importlib.metadata.PackageNotFoundError:
@@ -121,6 +131,14 @@ def path_of(url: str) -> Path:
 
 def without_password(url: str) -> str:
     """Return a URL that may be shown.
+
+    Parameters
+    ----------
+    url : str, which may have a password
+
+    Returns
+    -------
+    str, with stars in its place
 
     Examples
     --------
