@@ -1,6 +1,6 @@
 """A million learned codes of 64 bits in every engine: loading, bytes on disk, exact and approximate queries.
 
-python benchmarks/engines.py [--n 1000000] [--engines folder faiss ...] [--random] [--json engines.json]
+python benchmarks/engines.py [--n 1000000] [--engines folder faiss ...] [--random] [--exact] [--json engines.json]
 
 Codes are those of infinite digits by linear ILH (or random ones), queries those of digits apart. "codes" is what
 ilhash.engines makes, distinct codes with lists or tables of items; "rows" is the engine's own way with a row per item,
@@ -55,7 +55,10 @@ def recall(distances: np.ndarray, truth: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------------------ distinct codes
 
 
-def distinct(scheme: str, url: str, folder: Path, base: np.ndarray, queries: np.ndarray, truth: Any) -> Measured:
+def distinct(
+    scheme: str, url: str, folder: Path, base: np.ndarray, queries: np.ndarray, truth: Any, exact: bool
+) -> Measured:
+    """Load codes and ask for them in every mode; bytes are those before a graph is built."""
     kind = engines.ENTRIES[scheme].load()
 
     def load() -> None:
@@ -65,7 +68,10 @@ def distinct(scheme: str, url: str, folder: Path, base: np.ndarray, queries: np.
 
     took, _ = seconds(load)
     out: Measured = {"load": took, "bytes": bytes_in(folder) / len(base), "modes": {}}
-    for mode in kind.modes:
+    if scheme == "postgresql":
+        with engines.open(url) as engine:
+            out["bytes"] = engine.bytes_on_disk() / len(base)
+    for mode in kind.modes[:1] if exact else kind.modes:
         built, engine = seconds(lambda mode=mode: engines.open(url, mode=mode))
         with engine:
             engine.search(queries[:1], K)
@@ -80,12 +86,12 @@ def distinct(scheme: str, url: str, folder: Path, base: np.ndarray, queries: np.
 # ------------------------------------------------------------------------------------------------ a row per item
 
 
-def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray) -> Measured:
+def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray, graph: bool) -> Measured:
     import faiss
 
     faiss.omp_set_num_threads(1)
     out: Measured = {"modes": {}}
-    for mode, make in (("exact", faiss.IndexBinaryFlat), ("hnsw", faiss.IndexBinaryHNSW)):
+    for mode, make in (("exact", faiss.IndexBinaryFlat), ("hnsw", faiss.IndexBinaryHNSW))[: 2 if graph else 1]:
         index = make(N_BITS)
         out["load" if mode == "exact" else "build"], _ = seconds(lambda index=index: index.add(base))
         took, (distances, _) = seconds(lambda index=index: index.search(queries, K))
@@ -96,14 +102,15 @@ def rows_faiss(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.nd
     return out
 
 
-def rows_usearch(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray) -> Measured:
+def rows_usearch(folder: Path, base: np.ndarray, queries: np.ndarray, truth: np.ndarray, graph: bool) -> Measured:
     from usearch.index import Index
 
-    index = Index(ndim=N_BITS, metric="hamming", dtype="b1")
+    effort = {} if graph else {"connectivity": 2, "expansion_add": 1}  # codes are in a graph alone: the thinnest
+    index = Index(ndim=N_BITS, metric="hamming", dtype="b1", **effort)
     took, _ = seconds(lambda: index.add(np.arange(len(base)), base, threads=1))
     index.save(str(folder / "rows.usearch"))
     out: Measured = {"load": took, "bytes": bytes_in(folder) / len(base), "modes": {}}
-    for mode in ("exact", "hnsw"):
+    for mode in ("exact", "hnsw")[: 2 if graph else 1]:
         asked, found = seconds(lambda mode=mode: index.search(queries, K, exact=mode == "exact", threads=1))
         out["modes"][mode] = {"query": asked / len(queries), "recall": recall(found.distances, truth)}
     return out
@@ -201,7 +208,7 @@ def rows_clickhouse(folder: Path, base: np.ndarray, queries: np.ndarray, truth: 
     return {"load": took, "bytes": bytes_in(folder) / len(base), "modes": {"exact": exact}}
 
 
-def rows_postgresql(url: str, base: np.ndarray, queries: np.ndarray, truth: np.ndarray) -> Measured:
+def rows_postgresql(url: str, base: np.ndarray, queries: np.ndarray, truth: np.ndarray, graph: bool) -> Measured:
     """Load a plain column, ask exactly, then by an HNSW graph over rows."""
     from io import StringIO
 
@@ -220,6 +227,8 @@ def rows_postgresql(url: str, base: np.ndarray, queries: np.ndarray, truth: np.n
 
         exact, distances = seconds(lambda: ask("d, id"))
         out["modes"]["exact"] = {"query": exact / len(asked), "recall": recall(distances, truth)}
+        if not graph:
+            return out
         out["build"], _ = seconds(lambda: run("CREATE INDEX ON plain USING hnsw (code bit_hamming_ops)"))
         near, distances = seconds(lambda: ask("d"))
         out["modes"]["hnsw"] = {"query": near / len(asked), "recall": recall(distances, truth)}
@@ -256,6 +265,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--engines", nargs="*", default=list(engines.ENTRIES))
     parser.add_argument("--random", action="store_true", help="random codes, which hardly repeat, instead of learned")
+    parser.add_argument("--exact", action="store_true", help="no graphs, which take minutes")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -279,20 +289,18 @@ def main() -> None:
             place = folder / "codes"
             place.mkdir()
             url = running.get_uri() if running else f"{scheme}:///{place}/place"
-            found = distinct(scheme, url, place, base, queries, truth)
-            if running:
-                with engines.open(url) as engine:
-                    found["bytes"] = engine.bytes_on_disk() / len(base)
+            found = distinct(scheme, url, place, base, queries, truth, given.exact)
             table[scheme] = {"codes": found}
             note = "codes" if found["same"] else "codes (other answers than ours!)"
             print(line(scheme, note, found), flush=True)
             if running or scheme in ROWS:
                 plain = folder / "plain"
                 plain.mkdir()
+                graphs = (not given.exact,) if scheme in ("faiss", "usearch") else ()
                 rows = (
-                    rows_postgresql(url, base, queries, truth.distances)
+                    rows_postgresql(url, base, queries, truth.distances, not given.exact)
                     if running
-                    else ROWS[scheme](plain, base, queries, truth.distances)
+                    else ROWS[scheme](plain, base, queries, truth.distances, *graphs)
                 )
                 table[scheme]["rows"] = rows
                 print(line(scheme, "rows", rows), flush=True)

@@ -11,7 +11,7 @@ import ilhash
 
 # What users import from: the modules that ilhash names, the homes of the classes behind them.
 ROOMS = ["codes", "datasets", "encoding", "ensemble", "evaluation", "experiments", "hasher", "methods", "models"]
-ROOMS += ["objective", "search", "vectors.io"]
+ROOMS += ["engines", "objective", "search", "vectors.io"]
 SKIPPED_ROOMS = {"cli", "diversity", "functions", "parallel", "storage", "vectors._source"}  # of developers
 
 # What scikit-learn writes, or asks for, in every estimator.

@@ -5,6 +5,7 @@ of some hostile values. What is accepted is accepted; what is not must be refuse
 """
 
 import inspect
+import itertools
 import pickle
 import re
 import signal
@@ -255,6 +256,7 @@ def of_search(table, folder):
 def of_engines(table, folder):
     """The checks are one for all engines; SQLite has columns, too, and each call finds the place as it was."""
     pytest.importorskip("apsw")
+    pytest.importorskip("faiss")
     url = f"sqlite:///{folder}/items.db"
     with engines.open(url, n_bits=12, columns={"price": "float"}) as engine:
         engine.add(CODES, columns={"price": np.arange(40.0)})
@@ -266,6 +268,15 @@ def of_engines(table, folder):
 
         return asked
 
+    def anew(method):
+        def asked(**given):
+            with engines.open(f"faiss:///{folder}/items{next(numbers)}", n_bits=12) as engine:
+                engine.add(CODES)
+                return getattr(engine, method)(**given)
+
+        return asked
+
+    numbers = itertools.count()
     rest = {"allowed": [1, 2], "where": "price < :most", "parameters": {"most": 9}}
     place = {"url": url, "n_bits": 12, "table": "ilhash", "ids": "int", "model": None, "columns": None}
     opening = {**place, "mode": "exact", "writable": True}
@@ -278,6 +289,9 @@ def of_engines(table, folder):
     more = {"codes": CODES[:2], "ids": [1, 2]}
     table.put("add", ask("add"), {**more, "ids": [1, 90], "columns": {"price": [1.0, 2.0]}}, more)
     table.put("update", ask("update"), more, more)
+    wider = {"codes": np.zeros((40, 1), np.uint8), "n_bits": 3, "ids": np.arange(40), "model": None}
+    table.put("append_bits", anew("append_bits"), wider, ["codes", "ids"])
+    table.put("select_bits", anew("select_bits"), {"bits": np.arange(12), "model": None}, ["bits"])
     for method in ("remove", "codes", "contains"):
         table.put(method, ask(method), {"ids": [77] if method == "remove" else [1]}, ["ids"])
     asked = {"url": url, "mode": "exact", "queries": CODES[:2], "k": 3, "table": "ilhash"}

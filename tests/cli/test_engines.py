@@ -114,6 +114,19 @@ def test_check_measures_modes(ilhash_command, base, tmp_path, mode):
     assert "ms a query" in told.out
 
 
+def test_check_warns_of_a_mode_that_misses(ilhash_command, tmp_path):
+    """Random codes have no lists that hold their neighbours: an inverted file looks at an eighth of them."""
+    np.save(tmp_path / "codes.npy", np.random.default_rng(0).integers(0, 256, (20_000, 16), np.uint8))
+    place = f"faiss:///{tmp_path}/items.faiss"
+    ilhash_command("push", tmp_path / "codes.npy", place, "--bits", 128)
+    np.save(tmp_path / "asked.npy", np.random.default_rng(1).integers(0, 256, (50, 16), np.uint8))
+    asked = ("--codes", tmp_path / "asked.npy", "--bits", 128, "--mode", "ivf")
+    told = ilhash_command("engines", "check", place, *asked)
+    assert float(told.out.partition("ivf: recall ")[2].split()[0]) < engines.ENOUGH
+    assert "warning: ivf:" in told.err
+    assert "use mode='exact'" in " ".join(told.err.split())
+
+
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [

@@ -73,6 +73,24 @@ with engines.open(sys.argv[1], table="killed") as engine:
 """
 
 
+CHANGED = """
+import sys
+import numpy as np
+from ilhash import engines
+
+with engines.open(sys.argv[1], table="changed") as engine:
+    more = engine.codes(np.arange(len(engine)))[:, ::-1][:, :1]  # the last byte of a code again
+    if engine.n_bits == 72:
+        engine.select_bits(slice(64))
+    for change in range(10_000):
+        print(change, flush=True)
+        if change % 2 == 0:
+            engine.append_bits(more, 8)
+        else:
+            engine.select_bits(np.arange(64))
+"""
+
+
 class EngineContract:
     """Set ``scheme``; ``url`` is a fixture that names a new, empty place."""
 
@@ -289,6 +307,7 @@ class EngineContract:
                 ("price < :most", {}),
                 ("price < 1", {"most": 1}),
                 ("no_such < 1", {}),
+                ('"no_such" = 1', {}),
                 ("price <", {}),
             ):
                 with pytest.raises((ValueError, engines.EngineError)) as error:
@@ -302,6 +321,7 @@ class EngineContract:
                 "color = 'a''",
                 "color = E'\\''; DELETE FROM ilhash_items; --'",
                 "$$;$$ = 'a'",
+                "price < $1",  # which could be a value of ours
             ):
                 with pytest.raises(ValueError, match="where must be one condition"):
                     engine.search(queries, 3, where=where)
@@ -439,7 +459,192 @@ class EngineContract:
     def test_a_process_killed_while_it_adds(self, url):
         self.check_after_kill(url, self.killed(url, after=3))
 
+    # ------------------------------------------------------------------------------------------ other bits
+
+    @pytest.fixture
+    def _bits_can_change(self):
+        if self.scheme == "folder" and not hasattr(HammingIndex, "append_bits"):
+            pytest.skip("HammingIndex has no append_bits")
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    @pytest.mark.parametrize(("n_bits", "n_new"), [(12, 9), (64, 8), (60, 5), (7, 600)])
+    @pytest.mark.parametrize("kind", [random_codes, repeated_codes])
+    def test_bits_are_appended(self, url, kind, n_bits, n_new):
+        base, new = kind(self.batch, n_bits), kind(self.batch, n_new, seed=1)
+        ids = np.random.default_rng(2).permutation(10 * self.batch)[: self.batch]
+        longer = codes.pack(np.concatenate([codes.unpack(base, n_bits), codes.unpack(new, n_new)], axis=1))
+        queries, total = kind(4, n_bits + n_new, seed=3), n_bits + n_new
+        with self.made(url, n_bits, model="ab" * 32) as engine:
+            engine.add(base, ids)
+            engine.append_bits(new, n_new, ids=ids, model="cd" * 32)
+            assert (engine.n_bits, engine.model) == (total, "cd" * 32)
+            assert_nearest(engine.search(queries, 20), longer, ids, queries, total, 20)
+            assert np.array_equal(engine.codes(ids), longer)
+        with engines.open(url) as engine:
+            assert (engine.n_bits, engine.model, engine.count()) == (total, "cd" * 32, self.batch)
+            assert_nearest(engine.search(queries, self.batch), longer, ids, queries, total, self.batch)
+            added = kind(3, total, seed=5)
+            engine.add(added, [10**6, 10**6 + 1, 10**6 + 2])
+            engine.remove([ids[0]])
+            everything, names = np.concatenate([longer[1:], added]), [*ids[1:], 10**6, 10**6 + 1, 10**6 + 2]
+            assert_nearest(engine.search(queries, 30), everything, names, queries, total, 30)
+            zeros = np.zeros((self.batch + 2, 1), np.uint8)
+            with pytest.raises(ValueError, match="model must be given"):
+                engine.append_bits(zeros, 1)
+            engine.append_bits(zeros, 1, model="ef" * 32)  # again, and in the order of ids
+            assert engine.n_bits == total + 1
+            assert engine.count() == self.batch + 2
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_bits_are_selected(self, url):
+        base, queries = random_codes(self.batch, 70), random_codes(4, 9, seed=1)
+        names = [f"it's {row}" for row in np.random.default_rng(0).permutation(self.batch)]
+        chosen = [69, 0, 5, 64, 63, 8, 7, 33, 1]
+        with self.made(url, 70, ids="str") as engine:
+            engine.add(base, names)
+            engine.select_bits(chosen, model="ab" * 32)
+            some = codes.pack(codes.unpack(base, 70)[:, chosen])
+            assert_nearest(engine.search(queries, 50), some, names, queries, 9, 50)
+            assert engine.within(queries, 9).ids.shape == (4 * self.batch,)
+        with engines.open(url) as engine:
+            assert (engine.n_bits, engine.model) == (9, "ab" * 32)
+            assert_nearest(engine.search(queries, 50), some, names, queries, 9, 50)
+            engine.append_bits(random_codes(self.batch, 70, seed=2), 70, names, model="cd" * 32)
+            engine.select_bits(slice(-70, None), model="ef" * 32)
+            assert np.array_equal(engine.codes(names), random_codes(self.batch, 70, seed=2))
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_an_empty_place_can_have_other_bits(self, url):
+        with self.made(url, 16) as engine:
+            engine.append_bits(np.zeros((0, 8), np.uint8), 64)
+            assert engine.search(random_codes(2, 80), 3).ids.shape == (2, 0)
+            engine.select_bits([3])
+            engine.add(np.array([[0], [128]], np.uint8))
+            assert engine.search(np.array([[128]], np.uint8), 3).ids.tolist() == [[1, 0]]
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_columns_stay_when_bits_change(self, url):
+        if not self.engine_class().has_columns:
+            return
+        kinds = {"price": "float", "note": "text", "n": "int", "new": "bool"}
+        base, n = random_codes(self.batch, 60), np.arange(self.batch)
+        notes = [None if row % 3 else f"it's {row}" for row in n]
+        with self.made(url, 60, columns=kinds) as engine:
+            engine.add(base, columns={"price": n / 7, "note": notes, "n": n, "new": n % 2 == 0})
+            engine.update(base[:1], [1])
+            engine.append_bits(base[:, :2], 16)
+            engine.select_bits(slice(40, None))
+        first = base.copy()
+        first[1] = base[0]
+        longer = np.concatenate([codes.unpack(first, 60), np.unpackbits(base[:, :2], axis=1).view(np.bool_)], axis=1)
+        right = np.flatnonzero((n % 3 == 0) & (n % 2 == 0) & (n / 7 < 30))
+        with engines.open(url) as engine:
+            where = "note IS NOT NULL AND new AND price < :most AND n >= 0"
+            shorter = codes.pack(longer[:, 40:])
+            hits = engine.search(shorter[:3], 20, where=where, parameters={"most": 30})
+            assert_nearest(hits, shorter[right], right, shorter[:3], 36, 20)
+            found = engine.search(shorter[:1], 9, where="note = :note", parameters={"note": "it's 9"})
+            assert found.ids.tolist() == [[9]]
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_changes_of_bits_that_do_not_fit(self, url):
+        base = random_codes(10, 16)
+        with self.made(url, 16) as engine:
+            engine.add(base, np.arange(10) * 2)
+            for call, sentence in (
+                (lambda: engine.append_bits(base[:9], 16), "codes must be one per item, got 9 for "),
+                (lambda: engine.append_bits(np.concatenate([base, base]), 16), "one per item, got 20 for 10"),
+                (lambda: engine.append_bits(base, 8), "codes of 8 bits must be"),
+                (lambda: engine.append_bits(base, 0), "n_bits must be a whole number of at least 1"),
+                (lambda: engine.append_bits(base, 65_530), "n_bits must be a whole number of at most 65519"),
+                (lambda: engine.append_bits(base, 16, ids=np.arange(10)), "ids must be"),
+                (lambda: engine.append_bits(base, 16, ids=[0] * 10), "ids must be distinct"),
+                (lambda: engine.append_bits(base, 16, ids=[1]), "ids must be a sequence of one id per item"),
+                (lambda: engine.select_bits(slice(0)), "bits must be at least one of 16, got none"),
+                (lambda: engine.select_bits([16]), "bits must lie between 0 and 15"),
+            ):
+                with pytest.raises(ValueError, match=sentence) as error:
+                    call()
+                assert "\n" not in str(error.value)
+            with pytest.raises(TypeError, match="bits must be"):
+                engine.select_bits("all")
+            with pytest.raises(TypeError, match="bits must be"):
+                engine.select_bits([])
+            with pytest.raises(TypeError, match="model must be"):
+                engine.select_bits([1], model="short")
+            assert (engine.n_bits, engine.model, engine.count()) == (16, None, 10)
+            assert_nearest(engine.search(base, 10), base, np.arange(10) * 2, base, 16, 10)
+            engine.add(base[:1], [99])
+        with engines.open(url, writable=False) as engine:
+            with pytest.raises((OSError, ValueError)) as error:
+                engine.select_bits([1])
+            assert "\n" not in str(error.value)
+            assert (engine.n_bits, engine.count()) == (16, 11)
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_other_clients_are_told_that_bits_changed(self, url):
+        if not self.engine_class().several_writers:
+            return
+        base = random_codes(20, 16)
+        with self.made(url, 16) as engine, self.exists(url) as other:
+            engine.add(base)
+            assert other.count() == 20
+            engine.select_bits(np.arange(16)[::-1])  # as many, and others
+            for call in (
+                lambda: other.search(base, 3),
+                lambda: other.within(base, 3),
+                lambda: other.search(base, 3, allowed=[1, 2]),
+                lambda: other.codes([1]),
+                lambda: list(other.blocks()),
+                lambda: other.add(base[:1], [99]),
+                lambda: other.update(base[:1], [1]),
+                lambda: other.remove([1]),
+                lambda: other.select_bits([1]),
+            ):
+                with pytest.raises(engines.EngineError, match="open it again") as error:
+                    call()
+                assert "\n" not in str(error.value)
+            turned = codes.pack(codes.unpack(base, 16)[:, ::-1])
+            assert_nearest(engine.search(turned, 5), turned, range(20), turned, 16, 5)
+            with self.exists(url) as again:
+                assert_nearest(again.search(turned, 5), turned, range(20), turned, 16, 5)
+
+    def killed_between_bits(self, url, base, after, delay):
+        """Kill a process that gives items other bits, to and fro; check that one of the two is there, wholly."""
+        command = [sys.executable, "-c", textwrap.dedent(CHANGED), url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            for line in child.stdout:
+                if int(line) >= after:
+                    time.sleep(delay)
+                    os.kill(child.pid, signal.SIGKILL)
+                    break
+        with engines.open(url, table="changed") as engine:
+            assert engine.n_bits in (64, 72)
+            expected = base if engine.n_bits == 64 else np.concatenate([base, base[:, -1:]], axis=1)
+            ids, read = (np.concatenate(part) for part in zip(*engine.blocks(), strict=True))
+            assert np.array_equal(ids, np.arange(len(base)))
+            assert np.array_equal(read, expected)
+            hits = engine.search(expected[:3], 10)
+            assert_nearest(hits, expected, np.arange(len(base)), expected[:3], engine.n_bits, 10)
+
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_a_process_killed_while_it_changes_bits(self, url):
+        base, rng = repeated_codes(2000, 64, distinct=500), np.random.default_rng(0)
+        with self.made(url, 64, table="changed") as engine:
+            engine.add(base)
+        for _ in range(2):
+            self.killed_between_bits(url, base, int(rng.integers(2)), 0.1 * rng.random())
+
     # ------------------------------------------------------------------------------------------ large
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("_bits_can_change")
+    def test_twenty_kills_while_bits_change(self, url):
+        base, rng = repeated_codes(20_000, 64, distinct=5000), np.random.default_rng(0)
+        with self.made(url, 64, table="changed") as engine:
+            engine.add(base)
+        for _ in range(20):
+            self.killed_between_bits(url, base, int(rng.integers(3)), 0.3 * rng.random())
 
     @pytest.mark.slow
     def test_twenty_kills_at_random_moments(self, url):

@@ -9,7 +9,7 @@ import pytest
 from tests.engines.contract import EngineContract, distances_between, random_codes, repeated_codes
 
 from ilhash import codes, engines
-from ilhash.engines import _postings
+from ilhash.engines import _pair
 from ilhash.engines._places import path_of
 
 
@@ -165,11 +165,11 @@ class PostingsContract(EngineContract):
 
             with monkeypatch.context() as patch:
                 if moment == "items":
-                    patch.setattr(_postings.SealedArrays, "write", fail)
+                    patch.setattr(_pair.SealedArrays, "write", fail)
                 elif moment == "index":
-                    patch.setattr(_postings, "stage", fail)
+                    patch.setattr(_pair, "stage", fail)
                 else:
-                    patch.setattr(_postings.Pair, "sweep", fail)
+                    patch.setattr(_pair.Pair, "sweep", fail)
                 with pytest.raises(OSError, match="no room"):
                     engine.add(base[10:20])
             done = 20 if moment == "sweep" else 10

@@ -10,6 +10,14 @@ from ilhash import engines
 
 pytest.importorskip("chdb", reason='chdb is not installed: pip install "ilhash[clickhouse]"')
 
+try:  # chdb keeps about twenty file descriptors of each folder that a process has had open
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+except ImportError:  # no such limit
+    pass
+
 OPENED = """
 import sys
 from ilhash import engines
@@ -106,6 +114,42 @@ class TestClickHouse(EngineContract):
             assert one_sentence(error)
             with pytest.raises(ValueError, match="columns must have names"):
                 self.made(url, 8, table="t", columns={"ilhash_version": "int"})
+
+    def test_a_column_of_another_width(self, url):
+        with self.made(url, 16) as engine:
+            engine._rows("ALTER TABLE ilhash_items MODIFY COLUMN code FixedString(3)")
+        with pytest.raises(
+            engines.EngineError, match=r"column code of FixedString\(2\) for 16 bits, got Fixed"
+        ) as error:
+            engines.open(url)
+        assert one_sentence(error)
+
+    def test_a_change_of_bits_that_was_killed_is_finished(self, url):
+        base = random_codes(20, 16)
+        with self.made(url, 16) as engine:
+            engine.add(base)
+            engine._rows("RENAME TABLE ilhash_items TO ilhash_items_ilhash_old")
+            with self.made(url, 8, table="other") as other:  # a table that was complete, by hand
+                other.add(base[:, :1])
+                told = other._comment("other_items")
+            engine._rows("RENAME TABLE other_items TO ilhash_items_ilhash_new")
+            assert '"n_bits": 8' in told
+        with engines.open(url) as engine:
+            assert engine.n_bits == 8
+            assert np.array_equal(engine.codes(np.arange(20)), base[:, :1])
+            assert not engine._exists("ilhash_items_ilhash_old")
+            engine._rows("RENAME TABLE ilhash_items TO ilhash_items_ilhash_old")  # before there was a new one
+        with engines.open(url) as engine:
+            assert engine.count() == 20
+
+    def test_columns_of_others_stay_when_bits_change(self, url):
+        with self.made(url, 8, columns={"n": "int"}) as engine:
+            engine.add(random_codes(3, 8), columns={"n": [1, 2, 3]})
+            engine._rows("ALTER TABLE ilhash_items ADD COLUMN mine Decimal(9, 2) DEFAULT n / 4")
+            engine.update(random_codes(1, 8), [0])
+            engine.append_bits(random_codes(3, 80), 80)
+            assert engine.search(random_codes(1, 88), 3, where="mine = 0.5").ids.tolist() == [[1]]
+            assert engine.count() == 3
 
     def test_altered_bytes_are_noticed(self, url, path):
         with self.made(url, 64) as engine:

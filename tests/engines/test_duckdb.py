@@ -91,6 +91,28 @@ class TestDuckDb(EngineContract):
         with duckdb.connect(str(path)) as theirs:
             assert theirs.execute("SELECT count(*) FROM Ilhash_items").fetchall() == [(0,)]
 
+    def test_a_column_of_another_width(self, url, path):
+        for n_bits, other, kind in ((16, "BIT", "BIT"), (72, "UBIGINT", "UBIGINT"), (80, "BIT", "BIT of 72 bits")):
+            table = f"t{n_bits}"
+            with self.made(url, n_bits, table=table) as engine:
+                engine.add(random_codes(2, n_bits))
+            with duckdb.connect(str(path)) as theirs:
+                theirs.execute(f"CREATE OR REPLACE TABLE {table}_codes (code {other})")
+                theirs.execute(f"INSERT INTO {table}_codes VALUES ({7 if other == 'UBIGINT' else repr('0' * 72)})")
+            with pytest.raises(engines.EngineError, match=f"must have a column code of .*got {kind}") as error:
+                engines.open(url, table=table)
+            assert one_sentence(error)
+
+    def test_columns_of_others_stay_when_bits_change(self, url, path):
+        with self.made(url, 8, columns={"n": "int"}) as engine:
+            engine.add(random_codes(3, 8), columns={"n": [1, 2, 3]})
+        with duckdb.connect(str(path)) as theirs:
+            theirs.execute("ALTER TABLE ilhash_items ADD COLUMN mine DECIMAL(9, 2)")
+            theirs.execute("UPDATE ilhash_items SET mine = n / 4")
+        with engines.open(url) as engine:
+            engine.append_bits(random_codes(3, 80), 80)
+            assert engine.search(random_codes(1, 88), 3, where="mine = 0.5").ids.tolist() == [[1]]
+
     def test_one_statement_at_a_time(self, url):
         base = random_codes(3, 8)
         with self.made(url, 8, columns={"n": "int"}) as engine:

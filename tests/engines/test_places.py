@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ilhash import engines
-from ilhash.engines import _contract, _places, _recall, _sql
+from ilhash.engines import _contract, _places, _recall, _statements
 from ilhash.search import Hits
 
 
@@ -49,14 +49,14 @@ def test_settings_are_checked_before_anything_is_made(tmp_path, settings, senten
 
 
 def test_names_meet_no_name_of_ours():
-    condition, values = _sql.named_values(
+    condition, values = _statements.named_values(
         "a = :k AND b = ':k' AND \":k\" > 1 AND c::int = :query", {"k": 1, "query": 2}
     )
     assert condition == "a = :user_k AND b = ':k' AND \":k\" > 1 AND c::int = :user_query"
     assert values == {"user_k": 1, "user_query": 2}
     for given in ({}, {"k": 1, "other": 2}):
         with pytest.raises(ValueError, match="parameters must be those that where names"):
-            _sql.named_values("a = :k", given)
+            _statements.named_values("a = :k", given)
 
 
 class Given(_contract.Engine):

@@ -124,6 +124,7 @@ class TestPostgres(EngineContract):
         ("place", "sentence"),
         [
             ("postgresql://me@host:port/x", "url must be postgresql://"),
+            ("postgresql://me@127.0.0.1/x?port=one", "port must be a whole number"),
             ("postgresql://me@127.0.0.1:1/x?sslmode=perhaps", "sslmode must be one of"),
             ("postgresql://me@127.0.0.1:1/x?option=1", "url must have parameters"),
         ],
@@ -155,6 +156,31 @@ class TestPostgres(EngineContract):
                 engine.add(np.zeros((3, 1), np.uint8), [7, 8, 9])
             assert "\n" not in str(error.value)
             assert engine.count() == 0
+        with pytest.raises(engines.EngineError, match=r"column code of bit\(8\) for 8 bits, got bit\(9\)") as error:
+            engines.open(url)
+        assert "\n" not in str(error.value)
+
+    def test_what_others_added_stays_when_bits_change(self, url):
+        base = random_codes(200, 12)
+        with self.made(url, 12, columns={"n": "int"}) as engine:
+            engine.add(base, columns={"n": np.arange(200)})
+        with engines.open(url, mode="hnsw") as engine:
+            engine._rows("ALTER TABLE ilhash_items ADD COLUMN mine text DEFAULT 'x'")
+            engine._rows("CREATE INDEX of_mine ON ilhash_items (n, mine)")
+            engine._rows("CREATE VIEW seen AS SELECT id, mine FROM ilhash_items")
+            engine.append_bits(base[:, :1], 8)
+            assert engine._rows("SELECT count(*) FROM seen WHERE mine = 'x'") == [[200]]
+            assert engine._exists("of_mine")
+            assert engine._exists("ilhash_codes_hnsw")
+            assert engine._exists("ilhash_items_by_code")
+            longer = codes.pack(np.concatenate([codes.unpack(base, 12), np.unpackbits(base[:, :1], 1) > 0], axis=1))
+            assert engine.search(longer[:5], 1).ids.tolist() == [[0], [1], [2], [3], [4]]
+            engine._rows("CREATE VIEW of_codes AS SELECT code FROM ilhash_items")
+            with pytest.raises(engines.EngineError, match="used by a view") as error:
+                engine.select_bits([1])
+            assert "\n" not in str(error.value)
+            assert (engine.n_bits, engine.count()) == (20, 200)
+            assert engine.search(longer[:5], 1).ids.tolist() == [[0], [1], [2], [3], [4]]
 
     def test_a_stricter_server_loses_no_code(self, url):
         """A client that waited for another must see what that one did, whatever level the server has by default."""

@@ -1,15 +1,14 @@
-"""What every engine does, and what one file per engine must bring: codes in, exact answers out.
+"""What every engine does: codes in, exact answers out.
 
 The public methods of :class:`Engine` check what they are given, and are the same for all; an engine writes the hooks
-below them, which get arrays that are right.
+(``_hooks.py``), which get arrays that are right.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,59 +16,15 @@ from numpy.typing import NDArray
 from ilhash import codes as packed
 from ilhash._checks import check_choice, check_count
 from ilhash._fingerprints import fingerprint_of, refuse_another
-from ilhash._ids import LARGEST, as_ids, refuse_repeated
+from ilhash._ids import as_ids, refuse_repeated
 from ilhash.engines import _order as order_of
+from ilhash.engines._bits import Appended, Selected, which_bits
+from ilhash.engines._hooks import Hooks
+from ilhash.engines._settings import BLOCK, MOST_BITS, Codes, Ids, Settings
 from ilhash.search import Hits, RangeHits
 
-Codes = NDArray[np.uint8]
-Ids = NDArray[Any]
-Columns = Mapping[str, NDArray[Any]]  # of the user, by name; one value per item
-COLUMN_KINDS = ("int", "float", "text", "bool")
-BLOCK = 1 << 16  # items that are read or written at once
 
-
-class EngineError(OSError):
-    """An engine cannot be reached, or will not do what it is asked: one sentence that says why."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an engine keeps beside the items, and what must be given to make a place for them.
-
-    Attributes
-    ----------
-    n_bits : int, bits of a code
-    ids : {"int", "str"}, the kind of ids
-    model : str, optional, fingerprint of the model that made the codes
-    columns : mapping, further columns of an item: name to "int", "float", "text" or "bool"
-    """
-
-    n_bits: int
-    ids: str = "int"
-    model: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_count("n_bits", self.n_bits, 1, 65_535)
-        check_choice("ids", self.ids, ("int", "str"))
-        _check_mapping("columns", self.columns)
-        for kind in self.columns.values():
-            check_choice("columns", kind, COLUMN_KINDS)
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which items may be answers: ids, or a condition on columns with named parameters, ``price < :most``."""
-
-    allowed: Ids | None = None
-    where: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return self.allowed is not None or self.where is not None
-
-
-class Engine(ABC):
+class Engine(Hooks):
     """Items with codes in an engine; open one with :func:`ilhash.engines.open`.
 
     Attributes
@@ -78,27 +33,7 @@ class Engine(ABC):
     mode : str, "exact" or the name of an approximate mode of this engine
     """
 
-    name: ClassVar[str]
-    modes: ClassVar[tuple[str, ...]] = ("exact",)  # the first is the default
-    has_columns: ClassVar[bool] = False  # whether items can have columns, and conditions on them
-    several_writers: ClassVar[bool] = False  # whether two clients can have it open and change it
-    rows_at_once: ClassVar[int] = BLOCK  # items that `ilhash push` adds in one step
-    promise: ClassVar[str]  # what is left when a process is killed while it changes something
-
-    settings: Settings
-    mode: str
-
     # -------------------------------------------------------------------------------------------- what is in it
-
-    @property
-    def n_bits(self) -> int:
-        """Bits of a code."""
-        return self.settings.n_bits
-
-    @property
-    def model(self) -> str | None:
-        """Fingerprint of the model that made the codes, None where it is not known."""
-        return self.settings.model
 
     def __len__(self) -> int:
         return self.count()
@@ -162,6 +97,10 @@ class Engine(ABC):
         Parameters
         ----------
         size : int, default 65536, items of a block
+
+        Yields
+        ------
+        ids and codes : array (m,) and uint8 array (m, ceil(n_bits / 8))
         """
         yield from self._blocks(check_count("size", size))
 
@@ -212,6 +151,46 @@ class Engine(ABC):
         refuse_repeated(names)
         if len(names):
             self._remove(names)
+
+    def append_bits(self, codes: Any, n_bits: int, ids: Any = None, model: Any = None) -> None:
+        """Append bits to the code of every item; what else an item has stays, approximate indexes are built anew.
+
+        Other clients that have the place open are told to open it again.
+
+        Parameters
+        ----------
+        codes : uint8 array (n, ceil(n_bits / 8)), packed codes of the new bits alone, one per item
+        n_bits : int, how many bits are new
+        ids : array_like (n,), optional, whose they are, all items in any order; by default all items, ids ascending
+        model : fitted model or its fingerprint, optional, what makes all bits from now on; must be given where the
+            place knows its model
+        """
+        check_count("n_bits", n_bits, 1, MOST_BITS - self.n_bits)
+        new = packed.check(codes, n_bits)
+        names = None if ids is None else as_ids(ids, len(new), self.settings.ids)
+        if names is not None:
+            refuse_repeated(names)
+        settings = self._with_bits(self.n_bits + n_bits, model)
+        self._recode(Appended(settings, self.n_bits, model, new, names))
+
+    def select_bits(self, bits: Any, model: Any = None) -> None:
+        """Keep some bits of the code of every item, in this order; the rest as in :meth:`append_bits`.
+
+        Parameters
+        ----------
+        bits : slice or array_like of int, which bits, as ``model[bits]`` means them
+        model : fitted model or its fingerprint, optional, as in :meth:`append_bits`
+        """
+        chosen = which_bits(bits, self.n_bits)
+        self._recode(Selected(self._with_bits(len(chosen), model), self.n_bits, model, chosen))
+
+    def _with_bits(self, n_bits: int, model: Any) -> Settings:
+        """Return the settings with other bits, of a model that has as many."""
+        if self.model is not None and model is None:
+            raise ValueError("model must be given to a place that knows its model, whose bits are others now, got None")
+        if hasattr(model, "functions_") and len(model.functions_) != n_bits:
+            raise ValueError(f"model must have the {n_bits} bits of the new codes, got {len(model.functions_)}")
+        return replace(self.settings, n_bits=n_bits, model=fingerprint_of(model))
 
     # -------------------------------------------------------------------------------------------- search
 
@@ -347,179 +326,3 @@ class Engine(ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    # -------------------------------------------------------------------------------------------- hooks
-
-    @classmethod
-    @abstractmethod
-    def at(cls, url: str, *, table: str, new: Settings | None, mode: str, writable: bool) -> Engine:
-        """Open what is at a URL; where nothing is, make it with the new settings, after :meth:`self_check`.
-
-        Where settings are new and something is there, what is there counts; :func:`ilhash.engines.open` compares them.
-        """
-
-    @abstractmethod
-    def count(self) -> int:
-        """Return the number of items."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the engine; twice is as good as once."""
-
-    @abstractmethod
-    def _version(self) -> str:
-        """Name the engine's version."""
-
-    @abstractmethod
-    def _add(self, codes: Codes, ids: Ids, columns: Columns) -> None:
-        """Add items, at least one; refuse ids that are there with :func:`taken`."""
-
-    @abstractmethod
-    def _update(self, codes: Codes, ids: Ids) -> None:
-        """Change codes; refuse ids that are not there with :func:`absent`."""
-
-    @abstractmethod
-    def _remove(self, ids: Ids) -> None:
-        """Remove items; refuse ids that are not there with :func:`absent`."""
-
-    @abstractmethod
-    def _codes(self, ids: Ids) -> tuple[Ids, Codes]:
-        """Return which of these distinct ids are there, in any order, and their codes."""
-
-    @abstractmethod
-    def _blocks(self, size: int) -> Iterator[tuple[Ids, Codes]]:
-        """Yield all items in the order of their ids."""
-
-    @abstractmethod
-    def _largest_id(self) -> int:
-        """Return the largest id, -1 where there is no item."""
-
-    @abstractmethod
-    def _nearest(self, queries: Codes, k: int, wanted: Filter) -> Hits:
-        """Return the nearest of at least one query; k is at most the number of items, wanted or not."""
-
-    @abstractmethod
-    def _within(self, queries: Codes, radius: int, wanted: Filter) -> RangeHits:
-        """Return all items within a radius."""
-
-    @abstractmethod
-    def _measured(self, codes: Codes, query: Codes) -> tuple[Codes, Sequence[int]]:
-        """Let the engine itself take codes, give them back, and measure their distances to a query; nothing is kept."""
-
-    # -------------------------------------------------------------------------------------------- tools of the hooks
-
-    def _at_most(self, k: int) -> int:
-        """Return how many answers there can be; an engine to which counting is work, and k is only a limit, says k."""
-        return min(k, self.count())
-
-    @property
-    def _id_type(self) -> Any:
-        return np.int64 if self.settings.ids == "int" else object
-
-    def _as_ids(self, values: Sequence[Any]) -> Ids:
-        """Return ids that an engine gave, in the type that users get."""
-        out: Ids = np.empty(len(values), self._id_type)
-        out[:] = values
-        return out
-
-    def _hits(self, found: Sequence[tuple[Ids, NDArray[Any]]], k: int, *, exact: bool) -> Hits:
-        """Put the answers of queries (ids, distances, in their order) under each other.
-
-        Where an approximate search found fewer for some query, all are cut to as many, and nothing is padded.
-        """
-        width = min([k, *(len(ids) for ids, _ in found)])
-        ids = np.empty((len(found), width), self._id_type)
-        distances = np.empty((len(found), width), np.int32)
-        for row, (names, far) in enumerate(found):
-            ids[row], distances[row] = names[:width], far[:width]
-        return Hits(distances, ids, exact=exact)
-
-    def _range_hits(self, found: Sequence[tuple[Ids, NDArray[Any]]]) -> RangeHits:
-        """Put the answers of queries one behind the other."""
-        offsets = np.cumsum([0, *(len(ids) for ids, _ in found)], dtype=np.int64)
-        ids = np.concatenate([ids for ids, _ in found]) if found else np.zeros(0, self._id_type)
-        distances = np.concatenate([far for _, far in found]) if found else np.zeros(0, np.int32)
-        return RangeHits(offsets, ids, distances.astype(np.int32))
-
-    def self_check(self) -> None:
-        """Refuse an engine that orders bits in another way or measures something else; part of making a place."""
-        rng = np.random.default_rng(0)
-        bits = np.zeros((5, self.n_bits), np.bool_)
-        bits[1, 0] = bits[2, -1] = True  # the two ends of a code, where a wrong order of bits or padding shows
-        bits[3], bits[4] = True, rng.random(self.n_bits) < 0.3
-        known = packed.pack(bits)
-        read, distances = self._measured(known, known[4:])
-        expected = (bits != bits[4]).sum(axis=1).tolist()
-        if not np.array_equal(read, known) or list(map(int, distances)) != expected:
-            raise EngineError(
-                f"{self.name} must give back the codes of its self-check and their distances {expected}, got "
-                f"{list(map(int, distances))}{'' if np.array_equal(read, known) else ' and other codes'}"
-            )
-
-    # -------------------------------------------------------------------------------------------- input
-
-    def _checked(self, codes: Any) -> Codes:
-        refuse_another(self.model, getattr(codes, "model", None), "codes")
-        return np.ascontiguousarray(packed.check(codes, self.n_bits))
-
-    def _names(self, ids: Any) -> Ids:
-        given = ids if isinstance(ids, list | tuple) or np.ndim(ids) >= 1 else [ids]
-        return as_ids(given, len(given), self.settings.ids)
-
-    def _automatic_ids(self, n: int) -> Ids:
-        if self.settings.ids == "str":
-            raise ValueError("ids must be given to an engine whose ids are texts, got none")
-        first = self._largest_id() + 1
-        if first + n > LARGEST + 1:
-            raise ValueError(f"ids must be given where automatic ones would pass {LARGEST}, got none for {n} items")
-        return np.arange(max(first, 0), max(first, 0) + n, dtype=np.int64)
-
-    def _columns(self, columns: Mapping[str, Any] | None, n: int) -> dict[str, NDArray[Any]]:
-        _check_mapping("columns", columns)
-        given, wanted = dict(columns or {}), self.settings.columns
-        if given.keys() != wanted.keys():
-            raise ValueError(f"columns must be {sorted(wanted) or 'none'}, as the engine was made, got {sorted(given)}")
-        out = {name: _as_column(name, given[name], kind) for name, kind in wanted.items()}
-        wrong = [name for name, values in out.items() if values.shape != (n,)]
-        if wrong:
-            raise ValueError(f"columns must have one value per item, got shape {out[wrong[0]].shape} of {wrong[0]!r}")
-        return out
-
-    def _filter(self, allowed: Any, where: Any, parameters: Any) -> Filter:
-        if where is not None and not self.has_columns:
-            raise ValueError(f"where must be left out with {self.name}, which has no columns, got {where!r}")
-        if where is not None and not (isinstance(where, str) and where.strip()):
-            raise ValueError(f"where must be a condition such as 'price < :most', got {where!r}")
-        _check_mapping("parameters", parameters)
-        ids = None if allowed is None else np.unique(self._names(allowed))
-        return Filter(ids, where, dict(parameters or {}))
-
-
-def _check_mapping(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, Mapping) and all(isinstance(key, str) for key in value)):
-        raise TypeError(f"{name} must be a mapping of names, got {type(value).__name__}")
-
-
-_COLUMN_TYPES = {"int": np.int64, "float": np.float64, "text": object, "bool": np.bool_}
-
-
-def _as_column(name: str, values: Any, kind: str) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.asarray(values, _COLUMN_TYPES[kind])
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"columns must hold what they were made for, {kind} in {name!r}, got others: {error}"
-        ) from None
-    if kind == "text" and not all(value is None or isinstance(value, str) for value in array.ravel().tolist()):
-        raise ValueError(f"columns must hold what they were made for, text in {name!r}, got others")
-    return array
-
-
-def taken(n_taken: int, n: int) -> ValueError:
-    """Return the refusal of ids that are there already."""
-    return ValueError(f"ids must be new, got {n_taken} of {n} that are there; see update")
-
-
-def absent(n_absent: int, n: int) -> ValueError:
-    """Return the refusal of ids that are not there."""
-    return ValueError(f"ids must be in the engine, got {n_absent} of {n} that are not")

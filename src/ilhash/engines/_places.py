@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 from ilhash._checks import check_choice, check_flag
 from ilhash._extras import require
 from ilhash._fingerprints import fingerprint_of, refuse_another
-from ilhash.engines._contract import Engine, Settings
+from ilhash.engines._contract import Engine
+from ilhash.engines._settings import Settings
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,12 @@ class Entry:
     example: str
 
     def load(self) -> type[Engine]:
-        """Return the class, or say which command installs what it needs."""
+        """Return the class, or say which command installs what it needs.
+
+        Returns
+        -------
+        type, the class of the engine
+        """
         for module, _ in self.needs:
             require(module, self.extra or "", f"the engine {self.scheme}")
         module, _, name = self.home.partition(":")
@@ -45,7 +51,12 @@ class Entry:
         return found
 
     def versions(self) -> dict[str, str] | None:
-        """Return the versions of what it needs, None where something is missing."""
+        """Return the versions of what it needs.
+
+        Returns
+        -------
+        dict, package to version; None where one is missing
+        """
         try:
             return {package: importlib.metadata.version(package) for _, package in self.needs}
         except importlib.metadata.PackageNotFoundError:
@@ -121,6 +132,14 @@ def path_of(url: str) -> Path:
 def without_password(url: str) -> str:
     """Return a URL that may be shown.
 
+    Parameters
+    ----------
+    url : str, which may have a password
+
+    Returns
+    -------
+    str, with stars in its place
+
     Examples
     --------
     >>> without_password("postgresql://me:secret@host/items")
@@ -182,7 +201,7 @@ def open(  # noqa: A001 (engines.open, as in gzip.open)
     if columns and not kind.has_columns:
         raise ValueError(f"columns must be left out with {kind.name}, which has none, got {sorted(columns)}")
     new = None if n_bits is None else Settings(n_bits, ids, fingerprint_of(model), dict(columns or {}))
-    engine = kind.at(str(url), table=table, new=new, mode=mode, writable=writable)
+    engine: Engine = kind.at(str(url), table=table, new=new, mode=mode, writable=writable)
     try:
         if n_bits is not None and n_bits != engine.n_bits:
             raise ValueError(f"n_bits must be that of the codes that are there ({engine.n_bits}), got {n_bits}")

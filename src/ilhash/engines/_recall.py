@@ -41,7 +41,10 @@ class Recall:
         """One sentence: whether to use it."""
         if self.recall < ENOUGH:
             share = f"{self.recall:.3f} of the {self.k} nearest were found"
-            return f"{share}: use mode='exact' ({1e3 * self.exact_seconds:.1f} ms a query) or search wider"
+            exact = f"use mode='exact' ({1e3 * self.exact_seconds:.1f} ms a query)"
+            return (
+                f"{share}, though every code is in it once: {exact}, or ask for more than {self.k} and keep the first"
+            )
         if self.seconds > self.exact_seconds:
             return "nothing is missed, and nothing is gained: exact search is faster here"
         return f"hardly anything is missed, {self.exact_seconds / self.seconds:.1f} times faster than exact search"

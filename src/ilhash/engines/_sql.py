@@ -2,7 +2,7 @@
 
 ::
 
-    <table>_about  key, value         settings as JSON, in one row
+    <table>_about  key, value         settings as JSON, in one row, and how often their bits have changed
     <table>_codes  code               every code once: scans are shorter, and graphs over them work
     <table>_items  id, code, ...      one row per item, with the user's columns
 
@@ -14,74 +14,21 @@ Statements name their values ``:name``; an engine's ``_rows`` puts them into its
 
 from __future__ import annotations
 
-import json
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.engines._contract import Codes, Columns, Engine, EngineError, Filter, Ids, Settings, absent, taken
+from ilhash.engines._bits import BitChange
+from ilhash.engines._contract import Engine
+from ilhash.engines._settings import BLOCK, Codes, Columns, EngineError, Filter, Ids, Settings, absent, taken
+from ilhash.engines._statements import NAME, OWN_COLUMNS, Values, as_json, from_json, named_values
 from ilhash.search import Hits, RangeHits
 
-FORMAT = 1
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
-OWN_COLUMNS = ("id", "code", "far")
-Values = Mapping[str, Any]
-_TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|::|:([A-Za-z_]\w*)""")
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-STAGED, TOUCHED = "ilhash_staged", "ilhash_touched"
-
-
-def check_condition(condition: str) -> None:
-    """Refuse what could end the condition before its end and begin something else, in whatever engine.
-
-    Examples
-    --------
-    >>> check_condition("(price < :most) AND note <> ';'")
-    >>> check_condition("1 = 1) OR (2 = 2")
-    Traceback (most recent call last):
-    ...
-    ValueError: where must be one condition, closed, without ; and comments, got '1 = 1) OR (2 = 2'
-    """
-    bare = _QUOTED.sub("", condition)
-    depth = np.cumsum([(sign == "(") - (sign == ")") for sign in bare] or [0])
-    foreign = [sign for sign in (";", "--", "/*", "#", "$$", "`", "'", '"') if sign in bare]
-    # Engines read a backslash in a text in different ways: with one, nobody knows where the text ends.
-    if foreign or "\\" in condition or depth.min() < 0 or depth[-1]:
-        raise ValueError(f"where must be one condition, closed, without ; and comments, got {condition!r}")
-
-
-def named_values(condition: str, parameters: Values, prefix: str = "user_") -> tuple[str, dict[str, Any]]:
-    """Return a condition whose names have a prefix, so that they meet no name of ours, and the values under it.
-
-    Examples
-    --------
-    >>> named_values("price < :most AND note <> ':no' AND x::int = 1", {"most": 3})
-    ("price < :user_most AND note <> ':no' AND x::int = 1", {'user_most': 3})
-    """
-    check_condition(condition)
-    used = {match[1] for match in _TOKENS.finditer(condition) if match[1]}
-    if used != set(parameters):
-        wanted = sorted(used) or "none"
-        raise ValueError(f"parameters must be those that where names ({wanted}), got {sorted(map(str, parameters))}")
-    renamed = _TOKENS.sub(lambda match: f":{prefix}{match[1]}" if match[1] else match[0], condition)
-    return renamed, {f"{prefix}{name}": value for name, value in parameters.items()}
-
-
-def replaced_names(statement: str, form: Any) -> str:
-    """Return a statement with ``form(name)`` where it says ``:name``.
-
-    Examples
-    --------
-    >>> replaced_names("SELECT ':a', :a, x::int", lambda name: f"${name}")
-    "SELECT ':a', $a, x::int"
-    """
-    return _TOKENS.sub(lambda match: form(match[1]) if match[1] else match[0], statement)
+STAGED, TOUCHED, RECODED = "ilhash_staged", "ilhash_touched", "ilhash_recoded"  # temporary tables
 
 
 class SqlEngine(Engine):
@@ -99,6 +46,7 @@ class SqlEngine(Engine):
         if settings is not None:
             self.settings = settings
         self._mostly_distinct: bool | None = None  # not known, or not known any more
+        self._n_changes = 0  # of bits
 
     # -------------------------------------------------------------------------------------------- hooks
 
@@ -134,6 +82,10 @@ class SqlEngine(Engine):
     def _from_codes(self, values: list[Any]) -> Codes:
         """Return codes that rows of a statement hold."""
 
+    @abstractmethod
+    def _declared(self, table: str) -> str:
+        """Return the type of the column of codes that a table has, empty where it has none."""
+
     def _refuse_id_values(self, ids: Ids) -> None:
         """Refuse ids that the engine cannot hold."""
 
@@ -142,7 +94,8 @@ class SqlEngine(Engine):
     def _open_tables(self, new: Settings | None) -> None:
         """Read the settings, or make tables."""
         if self._exists(self.about):
-            self.settings = self._read_settings()
+            self.settings, self._n_changes = self._read_settings()
+            self._refuse_other_columns()
         elif new is None:
             raise ValueError(f"table must be one that ilhash made, or n_bits be given to make it, got {self.table!r}")
         elif not self.writable:
@@ -157,18 +110,38 @@ class SqlEngine(Engine):
             with self._transaction():
                 for statement in self._schema():
                     self._rows(statement)
-                about = json.dumps({"format": FORMAT, **asdict(new)})
+                about = as_json(new, self._n_changes)
                 self._rows(f"INSERT INTO {self.about} VALUES ('ilhash', :about)", {"about": about})
 
-    def _read_settings(self) -> Settings:
+    def _read_settings(self) -> tuple[Settings, int]:
         try:
             ((text,),) = self._rows(f"SELECT value FROM {self.about} WHERE key = 'ilhash'")
-            about = json.loads(text)
-            if about.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return Settings(**about)
+            return from_json(text)
         except (ValueError, TypeError, KeyError, AttributeError, EngineError) as error:
             raise EngineError(f"{self.about} must hold the settings that ilhash wrote, got others: {error}") from None
+
+    def _refuse_other_columns(self) -> None:
+        for table in (self.distinct, self.items):
+            found = self._declared(table)
+            if found != self._code_type():
+                rule = f"{table} must have a column code of {self._code_type()} for {self.n_bits} bits"
+                raise EngineError(f"{rule}, got {found or 'none'}")
+
+    def _refuse_other_bits(self) -> None:
+        """Refuse to go on where another client has changed the bits: codes that are known here mean something else."""
+        if self.several_writers and self._read_settings() != (self.settings, self._n_changes):
+            rule = f"the bits of {self.table} must be those with which it was opened"
+            raise EngineError(f"{rule}, got others: another client has changed them, open it again")
+
+    @contextmanager
+    def _same_bits(self) -> Iterator[None]:
+        """Have what is read here be of the bits that are known: looked up afterwards, when it can no longer change."""
+        try:
+            yield
+        except (EngineError, ValueError):
+            self._refuse_other_bits()  # which says why
+            raise
+        self._refuse_other_bits()
 
     def _refuse_column_names(self) -> None:
         wrong = [name for name in self.settings.columns if not NAME.fullmatch(name) or name.lower() in OWN_COLUMNS]
@@ -206,17 +179,20 @@ class SqlEngine(Engine):
         return -1 if largest is None else int(largest)
 
     def _codes(self, ids: Ids) -> tuple[Ids, Codes]:
-        with self._staged(ids):
-            rows = self._rows(f"SELECT i.id, i.code FROM {STAGED} s JOIN {self.items} i ON i.id = s.id")
-        return self._as_ids([row[0] for row in rows]), self._from_codes([row[1] for row in rows])
+        with self._same_bits():
+            with self._staged(ids):
+                rows = self._rows(f"SELECT i.id, i.code FROM {STAGED} s JOIN {self.items} i ON i.id = s.id")
+            return self._as_ids([row[0] for row in rows]), self._from_codes([row[1] for row in rows])
 
     def _blocks(self, size: int) -> Iterator[tuple[Ids, Codes]]:
         after, values = "", {"size": size}
         while True:
-            rows = self._rows(f"SELECT id, code FROM {self.items} {after} ORDER BY id LIMIT :size", values)
+            with self._same_bits():
+                rows = self._rows(f"SELECT id, code FROM {self.items} {after} ORDER BY id LIMIT :size", values)
+                ids, codes = self._as_ids([row[0] for row in rows]), self._from_codes([row[1] for row in rows])
             if not rows:
                 return
-            yield self._as_ids([row[0] for row in rows]), self._from_codes([row[1] for row in rows])
+            yield ids, codes
             after, values = "WHERE id > :last", {"size": size, "last": rows[-1][0]}
 
     # -------------------------------------------------------------------------------------------- changes
@@ -238,10 +214,17 @@ class SqlEngine(Engine):
             raise
         self._rows(f"DROP TABLE IF EXISTS {STAGED}")
 
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Everything inside happens or nothing, to items of the bits that are known."""
+        self._mostly_distinct = None
+        with self._transaction():
+            self._refuse_other_bits()
+            yield
+
     def _add(self, codes: Codes, ids: Ids, columns: Columns) -> None:
         names = "".join(f', "{name}"' for name in columns)
-        self._mostly_distinct = None
-        with self._transaction(), self._staged(ids, codes, columns):
+        with self._change(), self._staged(ids, codes, columns):
             ((known,),) = self._rows(f"SELECT count(*) FROM {STAGED} s JOIN {self.items} i ON i.id = s.id")
             if known:
                 raise taken(known, len(ids))
@@ -249,16 +232,14 @@ class SqlEngine(Engine):
             self._rows(f"INSERT INTO {self.items} (id, code{names}) SELECT id, code{names} FROM {STAGED}")
 
     def _update(self, codes: Codes, ids: Ids) -> None:
-        self._mostly_distinct = None
-        with self._transaction(), self._staged(ids, codes), self._orphans_go():
+        with self._change(), self._staged(ids, codes), self._orphans_go():
             self._refuse_absent(len(ids))
             self._add_codes()
             new = f"SELECT s.code FROM {STAGED} s WHERE s.id = {self.items}.id"
             self._rows(f"UPDATE {self.items} SET code = ({new}) WHERE id IN (SELECT id FROM {STAGED})")
 
     def _remove(self, ids: Ids) -> None:
-        self._mostly_distinct = None
-        with self._transaction(), self._staged(ids), self._orphans_go():
+        with self._change(), self._staged(ids), self._orphans_go():
             self._refuse_absent(len(ids))
             self._rows(f"DELETE FROM {self.items} WHERE id IN (SELECT id FROM {STAGED})")
 
@@ -283,19 +264,62 @@ class SqlEngine(Engine):
         self._rows(f"DELETE FROM {self.distinct} WHERE code IN (SELECT code FROM {TOUCHED}) AND NOT {used}")
         self._rows(f"DROP TABLE {TOUCHED}")
 
+    # -------------------------------------------------------------------------------------------- other bits
+
+    def _recode(self, change: BitChange) -> None:
+        """Make all new codes in a temporary table, then let them take the place of the old ones, in one transaction."""
+        before = self.settings
+        try:
+            with self._change():
+                self._make_recoded(change)
+                self.settings = change.settings
+                self._swap_codes()
+                self._rows(f"DROP TABLE {RECODED}")
+                about = {"about": as_json(change.settings, self._n_changes + 1)}
+                self._rows(f"UPDATE {self.about} SET value = :about WHERE key = 'ilhash'", about)
+        except BaseException:
+            self.settings = before
+            raise
+        self._n_changes += 1
+
+    def _make_recoded(self, change: BitChange) -> None:
+        """Fill the temporary table of ids and new codes."""
+        self._rows(f"DROP TABLE IF EXISTS {RECODED}")
+        with self._as(change.settings):
+            body = self._item_columns("PRIMARY KEY", codes=True, columns=False)
+            self._rows(f"CREATE TEMPORARY TABLE {RECODED} ({body})")
+        for ids, codes in self._blocks(BLOCK):
+            with self._as(change.settings), self._staged(ids, change.recoded(ids, codes)):
+                self._rows(f"INSERT INTO {RECODED} SELECT id, code FROM {STAGED}")
+        change.finish()
+
+    @contextmanager
+    def _as(self, settings: Settings) -> Iterator[None]:
+        """Have other settings for a while, by which types and codes are written."""
+        before, self.settings = self.settings, settings
+        try:
+            yield
+        finally:
+            self.settings = before
+
+    @abstractmethod
+    def _swap_codes(self) -> None:
+        """Give items the codes of the table RECODED, and columns their new type; the table of codes follows."""
+
     # -------------------------------------------------------------------------------------------- search
 
     def _nearest(self, queries: Codes, k: int, wanted: Filter) -> Hits:
         if wanted:
-            with self._condition(wanted) as (condition, values):
+            with self._same_bits(), self._condition(wanted) as (condition, values):
                 found = self._ask(queries, self._filtered(condition, "ORDER BY far, i.id LIMIT :k"), {**values, "k": k})
             return self._hits(found, k, exact=True)
-        found = self._ask(queries, self._nearest_statement(), {"k": k})
+        with self._same_bits():
+            found = self._ask(queries, self._nearest_statement(), {"k": k})
         return self._hits(found, k, exact=self.mode == "exact")
 
     def _within(self, queries: Codes, radius: int, wanted: Filter) -> RangeHits:
         if wanted:
-            with self._condition(wanted) as (condition, values):
+            with self._same_bits(), self._condition(wanted) as (condition, values):
                 near = f"({condition}) AND {self._distance('i.code', ':query')} <= :radius"
                 values = {**values, "radius": radius}
                 found = self._ask(queries, self._filtered(near, "ORDER BY far, i.id"), values)
@@ -303,7 +327,8 @@ class SqlEngine(Engine):
             codes = f"SELECT code, {self._distance('code', ':query')} AS far FROM {self.distinct}"
             statement = f"SELECT i.id, c.far FROM ({codes}) c JOIN {self.items} i ON i.code = c.code"
             statement += " WHERE c.far <= :radius ORDER BY c.far, i.id"
-            found = self._ask(queries, statement, {"radius": radius})
+            with self._same_bits():
+                found = self._ask(queries, statement, {"radius": radius})
         return self._range_hits(found)
 
     def _at_most(self, k: int) -> int:

@@ -14,10 +14,9 @@ A folder belongs to one process at a time, and a process can have one folder ope
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash._extras import require
-from ilhash.engines._contract import Codes, Columns, EngineError, Filter, Ids, Settings, absent, taken
+from ilhash.engines._bits import BitChange
+from ilhash.engines._clickhouse_sql import (
+    DELETED,
+    KEY,
+    TYPES,
+    VERSION,
+    columns_sql,
+    distributed_sql,
+    items_sql,
+    refuse_column_names,
+    sentence,
+    typed,
+)
 from ilhash.engines._places import path_of, without_password
-from ilhash.engines._sql import FORMAT, NAME, OWN_COLUMNS, STAGED, SqlEngine, Values, replaced_names
+from ilhash.engines._settings import BLOCK, Codes, Columns, EngineError, Filter, Ids, Settings, absent, taken
+from ilhash.engines._sql import STAGED, SqlEngine
+from ilhash.engines._statements import Values, as_json, from_json, replaced_names
 from ilhash.search import Hits, RangeHits
 
-VERSION, DELETED = "ilhash_version", "ilhash_deleted"
+__all__ = ["ClickHouse", "distributed_sql"]
+
+NEW, OLD = "_ilhash_new", "_ilhash_old"  # what tables are called while the bits of items change
 ALL = Filter(where="1 = 1")
 ONE_BLOCK = (  # an INSERT of any size is one block, hence one part, which is renamed into place or not there
     "SET min_insert_block_size_rows = 1000000000000, min_insert_block_size_bytes = 0, max_insert_threads = 1"
 )
+_MODULES = ("chdb.session", "pyarrow")
 _OPEN: set[tuple[Path, str]] = set()  # folders and tables that this process has open
 
 
@@ -44,16 +60,12 @@ class ClickHouse(SqlEngine):
     name = "clickhouse"
     promise = (
         "What add, update and remove have done is on disk when they return; each is one block of one INSERT, which is "
-        "there wholly or not at all. There are no transactions over several of them. One process at a time can have "
+        "there wholly or not at all. There are no transactions over several of them; other bits are written to a new "
+        "table, which then takes the name of the old one. One process at a time can have "
         "the folder open, and a process one folder."
     )
-    types = {  # noqa: RUF012
-        "int": "Int64",
-        "float": "Float64",
-        "text": "Nullable(String)",
-        "bool": "Bool",
-    }
-    key_type = "String"
+    types = TYPES
+    key_type = KEY
 
     def __init__(self, path: Path, table: str, mode: str, writable: bool) -> None:
         super().__init__(table, None, mode, writable)
@@ -66,7 +78,7 @@ class ClickHouse(SqlEngine):
             self._session = sessions.Session(str(path.resolve()))
         except RuntimeError as error:
             wanted = "must be a folder of chdb, the one of this process, that no other process has open"
-            raise EngineError(f"{path} {wanted}, got an error: {_sentence(error)}") from None
+            raise EngineError(f"{path} {wanted}, got an error: {sentence(error)}") from None
         _OPEN.add(self._place)
 
     @classmethod
@@ -97,7 +109,7 @@ class ClickHouse(SqlEngine):
         return f"ClickHouse {version} (chdb)"
 
     def _rows(self, statement: str, values: Values | None = None) -> list[Any]:
-        given = {name: _typed(name, value) for name, value in (values or {}).items()}
+        given = {name: typed(name, value) for name, value in (values or {}).items()}
         text = replaced_names(statement, lambda name: f"{{{name}:{given[name][0]}}}" if name in given else f":{name}")
         if self._place is None:
             raise EngineError("ClickHouse must be open to run a statement, got one after close")
@@ -106,7 +118,7 @@ class ClickHouse(SqlEngine):
                 text, "ArrowStream", params={name: value for name, (_, value) in given.items()}
             )
         except RuntimeError as error:
-            raise EngineError(f"ClickHouse must be able to run a statement, got an error: {_sentence(error)}") from None
+            raise EngineError(f"ClickHouse must be able to run a statement, got an error: {sentence(error)}") from None
         content = answer.bytes()
         if not content:
             return []
@@ -120,8 +132,13 @@ class ClickHouse(SqlEngine):
         return bool(self._rows(named, {"table": table}))
 
     def _open_tables(self, new: Settings | None) -> None:
+        self._finish_swap()
         if self._exists(self.items):
-            self.settings = self._read_settings()
+            self.settings, self._n_changes = self._read_settings()
+            found = self._declared(self.items)
+            if found != self._code_type():
+                rule = f"{self.items} must have a column code of {self._code_type()} for {self.n_bits} bits"
+                raise EngineError(f"{rule}, got {found or 'none'}")
             return
         if new is None or not self.writable:
             raise ValueError(f"table must be one that ilhash made, or n_bits be given to make it, got {self.table!r}")
@@ -131,21 +148,25 @@ class ClickHouse(SqlEngine):
         for statement in self._schema():
             self._rows(statement)
 
-    def _read_settings(self) -> Settings:
-        told = "SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = :table"
-        ((comment,),) = self._rows(told, {"table": self.items})
+    def _read_settings(self) -> tuple[Settings, int]:
         try:
-            about = json.loads(comment)
-            if about.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return Settings(**about)
+            return from_json(self._comment(self.items))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             rule = "must have the settings that ilhash wrote as its comment"
             raise EngineError(f"{self.items} {rule}, got others: {error}") from None
 
+    def _comment(self, table: str) -> str:
+        told = "SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = :table"
+        ((comment,),) = self._rows(told, {"table": table})
+        return str(comment)
+
+    def _declared(self, table: str) -> str:
+        asked = "SELECT type FROM system.columns WHERE database = currentDatabase() AND table = :table"
+        found = self._rows(f"{asked} AND name = 'code'", {"table": table})
+        return str(found[0][0]) if found else ""
+
     def _schema(self) -> list[str]:
-        comment = json.dumps({"format": FORMAT, **asdict(self.settings)})
-        return [_items_sql(self.items, _columns_sql(self.settings), comment)]
+        return [items_sql(self.items, columns_sql(self.settings), as_json(self.settings, self._n_changes))]
 
     def _item_columns(self, key: str, *, codes: bool, columns: bool = True) -> str:
         return super()._item_columns("", codes=codes, columns=columns).replace(" NOT NULL", "")
@@ -205,7 +226,7 @@ class ClickHouse(SqlEngine):
                 insert.append(stream.getvalue().to_pybytes())
                 insert.finish()
         except RuntimeError as error:
-            raise EngineError(f"ClickHouse must be able to take rows, got an error: {_sentence(error)}") from None
+            raise EngineError(f"ClickHouse must be able to take rows, got an error: {sentence(error)}") from None
 
     def _add(self, codes: Codes, ids: Ids, columns: Columns) -> None:
         self._refuse_changes()
@@ -234,6 +255,53 @@ class ClickHouse(SqlEngine):
             names = self._names_of(self.settings.columns)
             there = f"SELECT id, code{names} FROM {self.items} WHERE id IN (SELECT id FROM {STAGED})"
             self._insert(names, there, deleted=True)
+
+    def _recode(self, change: BitChange) -> None:
+        """Fill a new table, and let it take the name of the old one: two renames, which an opening can finish."""
+        self._refuse_changes()
+        new, others = f"{self.items}{NEW}", self._other_columns()
+        names = self._names_of(others)
+        self._drop_ours(new)
+        columns = [columns_sql(replace(change.settings, columns={})), *(f'"{n}" {kind}' for n, kind in others.items())]
+        self._rows(items_sql(new, ", ".join(columns), as_json(change.settings, self._n_changes + 1)))
+        for ids, codes in self._blocks(BLOCK):
+            with self._as(change.settings), self._staged(ids, change.recoded(ids, codes)):
+                there = f"SELECT id{names} FROM {self.items} WHERE id IN (SELECT id FROM {STAGED})"
+                rows = f"SELECT id, s.code AS code{names}, 0, 0 FROM {STAGED} s JOIN ({there}) i USING (id)"
+                self._rows(f"INSERT INTO {new} (id, code{names}, {VERSION}, {DELETED}) {rows}")
+        change.finish()
+        self._rows(f"RENAME TABLE {self.items} TO {self.items}{OLD}")
+        self._finish_swap()
+        self.settings, self._last = change.settings, 0
+        self._n_changes += 1
+        self._rows("SET final = 0")
+
+    def _finish_swap(self) -> None:
+        """Give a new table that is complete the name that is free, which is how one knows; drop what is left over."""
+        new, old = f"{self.items}{NEW}", f"{self.items}{OLD}"
+        if self.writable and self._exists(old):
+            if not self._exists(self.items):
+                self._rows(f"RENAME TABLE {new if self._exists(new) else old} TO {self.items}")
+            self._drop_ours(old)
+        if self.writable:
+            self._drop_ours(new)
+
+    def _other_columns(self) -> dict[str, str]:
+        """Return columns beside id and code with their types, also those that somebody else has added."""
+        asked = "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = :table"
+        there = self._rows(f"{asked} ORDER BY position", {"table": self.items})
+        return {name: kind for name, kind in there if name not in ("id", "code", VERSION, DELETED)}
+
+    def _drop_ours(self, table: str) -> None:
+        if self._exists(table):
+            try:
+                from_json(self._comment(table))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                raise EngineError(f"{table} must be a name that is free for a while, got a table of others") from None
+            self._rows(f"DROP TABLE {table} SYNC")
+
+    def _swap_codes(self) -> None:
+        raise NotImplementedError("there is no table of codes here")
 
     def _insert(self, names: str, rows: str, version: int | None = None, *, deleted: bool = False) -> None:
         """Insert rows, those staged where none are named, as one block; a change has the next version."""
@@ -291,78 +359,6 @@ class ClickHouse(SqlEngine):
         return self._from_codes([row[0] for row in rows]), [int(row[1]) for row in rows]
 
 
-_MODULES = ("chdb.session", "pyarrow")
-
-
-def distributed_sql(
-    cluster: str, table: str, n_bits: int, *, ids: str = "int", columns: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return the statements for a cluster of ClickHouse servers: codes past one machine, searched exactly.
-
-    An item lies on the shard that a hash of its code says, so equal codes lie together. The k nearest come with all
-    ties of the last distance: each shard sorts its items, and the server that is asked merges them until the ties are
-    complete. An update that gives an item another code may put it on another shard, where no row replaces the old one:
-    remove the item with its old code first. The statements are tried in chdb, with the query over two shards inside one
-    process; no network of servers was at hand.
-
-    Parameters
-    ----------
-    cluster : str, name of the cluster in the servers' configuration
-    table : str, the Distributed table; the local ones are called ``<table>_local``
-    n_bits : int, bits of a code; beyond 2,048 the servers must allow_suspicious_fixed_string_types
-    ids : {"int", "str"}, default "int", the kind of ids
-    columns : mapping, optional, further columns: name to "int", "float", "text" or "bool"
-
-    Returns
-    -------
-    dict, "local" and "distributed" (run once), "insert" (rows follow it, in any format: ids, codes as bytes, columns,
-    version, whether the item is removed) and "nearest" (parameters ``query``, the code in hexadecimal digits, and
-    ``k``)
-
-    Examples
-    --------
-    >>> distributed_sql("shards", "items", 64)["insert"]
-    'INSERT INTO items (id, code, ilhash_version, ilhash_deleted)'
-    """
-    for name, value in (("cluster", cluster), ("table", table)):
-        if not isinstance(value, str) or not NAME.fullmatch(value):
-            raise ValueError(f"{name} must be a name of at most 40 letters, digits and _, got {value!r}")
-    settings = Settings(n_bits, ids, None, dict(columns or {}))
-    refuse_column_names(settings)
-    width, local = (n_bits + 7) // 8, f"{table}_local"
-    comment = json.dumps({"format": FORMAT, **asdict(settings)})
-    made = _items_sql(f"{local} ON CLUSTER {cluster}", _columns_sql(settings), comment)
-    names = "".join(f', "{name}"' for name in settings.columns)
-    far = f"toInt32(bitHammingDistance(code, toFixedString(unhex({{query:String}}), {width})))"
-    shards = f"Distributed({cluster}, currentDatabase(), {local}, cityHash64(code))"
-    return {
-        "local": made,
-        "distributed": f"CREATE TABLE {table} ON CLUSTER {cluster} AS {local} ENGINE = {shards}",
-        "insert": f"INSERT INTO {table} (id, code{names}, {VERSION}, {DELETED})",
-        "nearest": (
-            f"SELECT id, far FROM (SELECT id, {far} AS far FROM {table} FINAL "
-            "ORDER BY far LIMIT {k:UInt64} WITH TIES) ORDER BY far, id"
-        ),
-    }
-
-
-def _columns_sql(settings: Settings) -> str:
-    """Return the columns of a table of items."""
-    kinds = ClickHouse.types
-    key = kinds["int"] if settings.ids == "int" else ClickHouse.key_type
-    parts = [f"id {key}", f"code FixedString({(settings.n_bits + 7) // 8})"]
-    return ", ".join([*parts, *(f'"{name}" {kinds[kind]}' for name, kind in settings.columns.items())])
-
-
-def refuse_column_names(settings: Settings) -> None:
-    """Refuse names of columns that are not plain or are ours."""
-    own = (*OWN_COLUMNS, VERSION, DELETED)
-    wrong = [name for name in settings.columns if not NAME.fullmatch(name) or name.lower() in own]
-    if wrong:
-        rule = f"columns must have names of letters, digits and _ other than {', '.join(own)}"
-        raise ValueError(f"{rule}, got {wrong[0]!r}")
-
-
 def _folder_of(url: str, make: bool) -> Path:
     """Return the folder that a URL names, if chdb can have it."""
     if not url.partition("://")[2].startswith("/"):
@@ -381,34 +377,3 @@ def _folder_of(url: str, make: bool) -> Path:
     if inside and "metadata" not in inside and not inside <= {"data", "store", "tmp", "status", "uuid"}:
         raise EngineError(f"{path} must be a folder of chdb or an empty one, got one of something else")
     return path
-
-
-def _items_sql(name: str, columns: str, comment: str) -> str:
-    """Return the statement that makes a table of items, on disk when an INSERT returns."""
-    quoted = comment.replace("\\", "\\\\").replace("'", "\\'")
-    return (
-        f"CREATE TABLE {name} ({columns}, {VERSION} UInt64, {DELETED} UInt8) "
-        f"ENGINE = ReplacingMergeTree({VERSION}, {DELETED}) ORDER BY id "
-        f"SETTINGS fsync_after_insert = 1, fsync_part_directory = 1 COMMENT '{quoted}'"
-    )
-
-
-def _typed(name: str, value: Any) -> tuple[str, Any]:
-    """Return the type of a value, and the value as ClickHouse reads parameters, where a backslash begins an escape."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool):
-        return "Bool", value
-    if isinstance(value, int):
-        return "Int64", value
-    if isinstance(value, float):
-        return "Float64", value
-    if isinstance(value, str):
-        for letter, escaped in (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r"), ("\0", "\\0")):
-            value = value.replace(letter, escaped)
-        return "String", value
-    raise ValueError(f"parameters must be numbers, texts or truth values, got {type(value).__name__} of {name!r}")
-
-
-def _sentence(error: Exception) -> str:
-    """Return what ClickHouse says without its stack."""
-    return " ".join(str(error).partition("Stack trace")[0].split())[:400]

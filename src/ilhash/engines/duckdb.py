@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash import codes as packed
 from ilhash._extras import require
-from ilhash.engines._contract import Codes, Columns, EngineError, Ids, Settings
 from ilhash.engines._places import path_of
-from ilhash.engines._sql import STAGED, SqlEngine, Values, replaced_names
+from ilhash.engines._settings import Codes, Columns, EngineError, Ids, Settings
+from ilhash.engines._sql import RECODED, STAGED, TOUCHED, SqlEngine
+from ilhash.engines._statements import Values, replaced_names
 
 ARRAYS = "ilhash_arrays"  # what arrays are called while they are staged
 WORD = 64  # bits
@@ -99,6 +101,15 @@ class DuckDb(SqlEngine):
         named = "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower(:table)"
         return bool(self._rows(named, {"table": table}))
 
+    def _declared(self, table: str) -> str:
+        asked = "SELECT data_type FROM information_schema.columns WHERE lower(table_name) = lower(:table)"
+        found = self._rows(f"{asked} AND column_name = 'code'", {"table": table})
+        if not found or found[0][0] != "BIT" or self.n_bits <= WORD:
+            return str(found[0][0]) if found else ""
+        some = self._rows(f"SELECT length(code) FROM {table} LIMIT 1")  # BIT has any width
+        right = not some or some[0][0] == 8 * packed.bytes_per_code(self.n_bits)
+        return "BIT" if right else f"BIT of {some[0][0]} bits"
+
     def _schema(self) -> list[str]:
         """Keys cost memory and time here, and joins use none: ids alone have one, as the last guard."""
         about, _, items, _ = super()._schema()
@@ -124,6 +135,23 @@ class DuckDb(SqlEngine):
         finally:
             with suppress(self._duckdb.Error):  # in a transaction that failed it goes with the rest
                 self._connection.unregister(ARRAYS)
+
+    def _swap_codes(self) -> None:
+        """Make the tables anew, with all columns of the items, also those that somebody else has added."""
+        asked = "SELECT column_name, data_type FROM information_schema.columns WHERE lower(table_name) = lower(:table)"
+        there = self._rows(f"{asked} ORDER BY ordinal_position", {"table": self.items})
+        others = [(f'"{name}"', kind) for name, kind in there if name not in ("id", "code")]
+        names = "".join(f", {name}" for name, _ in others)
+        join = f"SELECT i.id, r.code{names} FROM {self.items} i JOIN {RECODED} r ON r.id = i.id"
+        self._rows(f"CREATE OR REPLACE TEMPORARY TABLE {TOUCHED} AS {join}")
+        for table in (self.items, self.distinct):
+            self._rows(f"DROP TABLE {table}")
+        columns = [self._item_columns("PRIMARY KEY", codes=True, columns=False), *(" ".join(one) for one in others)]
+        self._rows(f"CREATE TABLE {self.items} ({', '.join(columns)})")
+        self._rows(f"INSERT INTO {self.items} (id, code{names}) SELECT id, code{names} FROM {TOUCHED}")
+        self._rows(f"CREATE TABLE {self.distinct} (code {self._code_type()} NOT NULL)")
+        self._rows(f"INSERT INTO {self.distinct} SELECT DISTINCT code FROM {TOUCHED}")
+        self._rows(f"DROP TABLE {TOUCHED}")
 
     # -------------------------------------------------------------------------------------------- codes
 
@@ -151,6 +179,10 @@ class DuckDb(SqlEngine):
         width = (self.n_bits + 7) // 8
         if self.n_bits <= WORD:
             return np.array(values, ">u8").view(np.uint8).reshape(-1, 8)[:, :width].copy()
+        wrong = sum(len(one) != 8 * width for one in values)
+        if wrong:
+            rule = f"codes of {self.table} must be BIT of {8 * width} bits"
+            raise EngineError(f"{rule}, got {wrong} of {len(values)} others")
         digits = np.frombuffer("".join(values).encode(), np.uint8).reshape(-1, 8 * width)  # BIT comes as 0s and 1s
         return np.packbits(digits == ord("1"), axis=1)
 

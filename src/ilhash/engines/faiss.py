@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from ilhash._checks import check_choice
 from ilhash._extras import require
-from ilhash.engines._contract import Codes, Engine, Ids
+from ilhash.engines._contract import Engine
 from ilhash.engines._faiss_file import parse
-from ilhash.engines._postings import Found, PostingsEngine, Scan
+from ilhash.engines._postings import PostingsEngine
+from ilhash.engines._settings import Codes, Ids
+from ilhash.engines._shelf import Found, Scan
 from ilhash.storage import read_file, write_file
 
 LINKS = 16  # of a code in a graph, as faiss counts them

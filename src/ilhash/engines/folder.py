@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ilhash._version import __version__
-from ilhash.engines._contract import Codes, Columns, Engine, Filter, Ids, Settings
+from ilhash.engines._bits import Appended, BitChange, Selected
+from ilhash.engines._contract import Engine
 from ilhash.engines._places import path_of
+from ilhash.engines._settings import Codes, Columns, Filter, Ids, Settings
 from ilhash.search import HammingIndex, Hits, RangeHits
 
 
@@ -30,7 +32,11 @@ class Folder(Engine):
         made: dict[str, Any] = {} if new is None else {"n_bits": new.n_bits, "ids": new.ids, "model": new.model}
         index = HammingIndex.open(path_of(url), writable=writable, **made)
         engine = cls(index, Settings(index.n_bits, index.id_kind or "int", index.model))
-        engine.self_check()
+        try:
+            engine.self_check()
+        except BaseException:
+            engine.close()
+            raise
         return engine
 
     def count(self) -> int:
@@ -52,6 +58,18 @@ class Folder(Engine):
 
     def _remove(self, ids: Ids) -> None:
         self.index.remove(ids)
+
+    def _recode(self, change: BitChange) -> None:
+        index: Any = self.index
+        if isinstance(change, Selected):
+            index.select_bits(change.bits, model=change.model)
+        elif isinstance(change, Appended):
+            ids = self.index.ids if change.ids is None else change.ids
+            if len(change.codes) != len(self.index):
+                raise ValueError(f"codes must be one per item, got {len(change.codes)} for {len(self.index)} items")
+            n_new = change.settings.n_bits - change.n_before
+            index.append_bits(change.codes, n_bits=n_new, ids=ids, model=change.model)
+        self.settings = change.settings
 
     def _codes(self, ids: Ids) -> tuple[Ids, Codes]:
         there = self._as_ids([name for name in ids.tolist() if name in self.index])

@@ -5,6 +5,7 @@
     <table>_items  id, code, key, ...  the truth: a change is one version of it, wholly there or not at all
     <table>_codes  code, key           every code once; made from the items, and at least all of theirs
 
+The tables themselves are in ``_lance_tables.py``, values of conditions in ``_lance_sql.py``.
 Lance has no transaction over two tables. New codes are therefore written before the items that have them, and codes
 that no item has any more stay until they are the most: a process that is killed in between leaves a code
 too many, which brings no item. ``key`` is the code in hexadecimal digits, by which a scalar index finds its items.
@@ -13,89 +14,29 @@ too many, which brings no item. ``key`` is the code in hexadecimal digits, by wh
 from __future__ import annotations
 
 import contextlib
-import json
-import math
-import re
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._extras import require
-from ilhash.engines._contract import BLOCK, Codes, Columns, Engine, EngineError, Filter, Ids, Settings, absent, taken
-from ilhash.engines._places import path_of
-from ilhash.engines._sql import FORMAT, NAME, named_values, replaced_names
+from ilhash.engines._bits import BitChange
+from ilhash.engines._lance_sql import condition_of, literal, one_sentence
+from ilhash.engines._lance_tables import LanceTables, distinct_codes
+from ilhash.engines._settings import BLOCK, Codes, Columns, EngineError, Filter, Ids, Settings, absent, taken
 from ilhash.search import Hits, RangeHits
-from ilhash.storage import StoreLockedError, WriterLock
 
-WAIT = 30.0  # seconds for another writer
 LITERALS = 1000  # values that a condition names; more are compared outside of it
 FRAGMENTS = 32  # small ones, after which they are put together
 KEPT = timedelta(hours=1)  # how long versions stay for those who read them
 NPROBES, EF = 20, 100  # partitions, and codes of a graph, that an approximate search looks at, at least
 INDEXED = 1000  # distinct codes from which on an approximate mode has an index; fewer are scanned
-OWN_COLUMNS = ("id", "code", "key")
-_RUST = re.compile(r",? ?(?:LanceError[^,]*, )?/\S+\.rs:\d+(?::\d+)?")
 
 
-def literal(value: Any) -> str:
-    """Return a value as Lance's SQL writes it, which has no parameters: a number, a text or a truth, nothing else.
-
-    Examples
-    --------
-    >>> [literal(value) for value in (3, 0.5, True, "it's")]
-    ['3', '0.5', 'TRUE', "'it''s'"]
-    """
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int) and -(2**63) < value < 2**63:
-        return str(int(value))
-    if isinstance(value, int) and value == -(2**63):
-        return f"({value + 1} - 1)"  # its digits without the sign are no whole number of 64 bits: it became a float
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(float(value))
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    raise ValueError(f"parameters must be finite numbers of 64 bits, texts or bools with lance, got {value!r}")
-
-
-def condition_of(where: str, parameters: Mapping[str, Any]) -> str:
-    """Return a condition in brackets with its values in it.
-
-    Lance reads the first condition that a text begins with and forgets the rest: brackets make it read all.
-
-    Examples
-    --------
-    >>> condition_of("price < :most AND note <> ':no; --'", {"most": 3})
-    "(price < 3 AND note <> ':no; --')"
-    """
-    renamed, values = named_values(where, parameters)
-    return f"({replaced_names(renamed, lambda name: literal(values[name]))})"
-
-
-@contextlib.contextmanager
-def one_sentence(what: str) -> Iterator[None]:
-    """Turn errors of Lance, some of which are panics of Rust, into one sentence."""
-    try:
-        yield
-    except EngineError:
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        said = _RUST.sub("", " ".join(str(error).split()))
-        raise EngineError(f"{what}, got an error: {said[:400]}") from None
-
-
-class Lance(Engine):
-    """Tables in a folder of LanceDB."""
+class Lance(LanceTables):
+    """Items in a folder of LanceDB."""
 
     name = "lance"
     modes = ("exact", "ivf", "hnsw")
@@ -109,136 +50,13 @@ class Lance(Engine):
         "through ilhash alone."
     )
 
-    def __init__(self, path: Path, table: str, mode: str, writable: bool) -> None:
-        if not isinstance(table, str) or not NAME.fullmatch(table):
-            raise ValueError(f"table must be a name of at most 40 letters, digits and _, got {table!r}")
-        self._lancedb, self._arrow, self._index = (
-            require(module, "lance", "the engine lance") for module in ("lancedb", "pyarrow", "lancedb.index")
-        )
-        self._compute = require("pyarrow.compute", "lance", "the engine lance")
-        self._ordering = require("lancedb.query", "lance", "the engine lance").ColumnOrdering
-        self.path, self.table, self.mode, self.writable = path, table, mode, writable
-        with one_sentence(f"{path} must be a folder of LanceDB"):
-            self._connection = self._lancedb.connect(str(path))
-
-    # -------------------------------------------------------------------------------------------- places
-
-    @classmethod
-    def at(cls, url: str, *, table: str, new: Settings | None, mode: str, writable: bool) -> Lance:
-        """Open the folder, or make it."""
-        path = path_of(url)
-        if path.exists() and not path.is_dir():
-            raise EngineError(f"url must name a folder of LanceDB, got {path}, which is a file")
-        if not path.exists() and (new is None or not writable):
-            raise FileNotFoundError(f"url must name a folder that is there, or n_bits be given to make it, got {path}")
-        engine = cls(path, table, mode, writable)
-        engine._open_tables(new)
-        return engine
-
     def _open_tables(self, new: Settings | None) -> None:
-        with one_sentence(f"{self.path} must be a folder of LanceDB"):
-            there = self._names_of_tables()
-        items, distinct = f"{self.table}_items", f"{self.table}_codes"
-        if items not in there:
-            if new is None or not self.writable:
-                given = f"table must be one that ilhash made, or n_bits be given to make it, got {self.table!r}"
-                raise ValueError(given)
-            self._make(new, items, distinct)
-        with one_sentence(f"{items} must be a table that ilhash wrote"):
-            self._items = self._connection.open_table(items)
-            self.settings = self._read_settings()
-        if distinct not in self._names_of_tables():
-            self._make_codes(distinct)
-        with one_sentence(f"{distinct} must be a table that ilhash wrote"):
-            self._distinct = self._connection.open_table(distinct)
-            self._check_columns(self._distinct, self._schema(("code", "key")))
+        super()._open_tables(new)
         if self.writable and self.mode != "exact":
             with self._change():
                 self._index_codes()
 
-    def _names_of_tables(self) -> set[str]:
-        return {path.name.removesuffix(".lance") for path in self.path.glob("*.lance")}
-
-    def _make(self, new: Settings, items: str, distinct: str) -> None:
-        self.settings = new
-        self._refuse_column_names()
-        self.self_check()
-        with self._change(), one_sentence(f"{self.path} must be a folder in which LanceDB can make tables"):
-            if items in self._names_of_tables():
-                return  # another client was faster
-            if distinct in self._names_of_tables():  # of one that was killed here, or somebody else's
-                self._check_columns(self._connection.open_table(distinct), self._schema(("code", "key")))
-                self._connection.drop_table(distinct)
-            self._indexed(self._connection.create_table(distinct, schema=self._schema(("code", "key"))), "key")
-            # the place is there from here on: its table and what it says about itself are one version
-            self._indexed(self._connection.create_table(items, schema=self._schema()), "id", "key")
-
-    def _indexed(self, table: Any, *columns: str) -> None:
-        for column in columns:
-            table.create_index(column, config=self._index.BTree())
-
-    def _read_settings(self) -> Settings:
-        about = json.loads((self._items.schema.metadata or {})[b"ilhash"])
-        if about.pop("format") != FORMAT:
-            raise ValueError("another format")
-        self.settings = Settings(**about)
-        self._check_columns(self._items, self._schema())
-        return self.settings
-
-    def _check_columns(self, table: Any, wanted: Any) -> None:
-        found = table.schema
-        if not found.equals(wanted) or b"ilhash" not in (found.metadata or {}):
-            raise ValueError(f"columns must be {_said(wanted)}, got {_said(found)}")
-
-    def _schema(self, names: tuple[str, ...] | None = None) -> Any:
-        """Return columns of a table; what the place is stands in the metadata."""
-        arrow = self._arrow
-        types = {"int": arrow.int64(), "float": arrow.float64(), "text": arrow.string(), "bool": arrow.bool_()}
-        fields = [
-            arrow.field("id", arrow.int64() if self.settings.ids == "int" else arrow.string(), nullable=False),
-            arrow.field("code", arrow.list_(arrow.uint8(), packed.bytes_per_code(self.n_bits)), nullable=False),
-            arrow.field("key", arrow.string(), nullable=False),
-            *(arrow.field(name, types[kind]) for name, kind in self.settings.columns.items()),
-        ]
-        about = json.dumps({"format": FORMAT, **asdict(self.settings)})
-        return arrow.schema(
-            [field for field in fields if names is None or field.name in names], metadata={"ilhash": about}
-        )
-
-    def _refuse_column_names(self) -> None:
-        names = list(self.settings.columns)
-        wrong = [name for name in names if not NAME.fullmatch(name) or name.lower() in OWN_COLUMNS or name[0] == "_"]
-        wrong += [name for name in names if sum(name.lower() == other.lower() for other in names) > 1]
-        if wrong:
-            rule = f"columns must have names of letters, digits and _, each once, other than {', '.join(OWN_COLUMNS)}"
-            raise ValueError(f"{rule}, got {wrong[0]!r}")
-
-    def close(self) -> None:
-        """Let go of the folder; nothing of it is held open."""
-
-    def _version(self) -> str:
-        return f"lancedb {self._lancedb.__version__}"
-
-    def describe(self) -> dict[str, Any]:
-        """Say what this is, and how many distinct codes it has or had."""
-        told = {**super().describe(), "table": self.table}
-        with self._reading():
-            return {**told, "distinct codes": self._distinct.count_rows()}
-
     # -------------------------------------------------------------------------------------------- reading
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Be at the newest version of the items, and at codes that hold all of theirs, until the next reading."""
-        with one_sentence(f"the tables {self.table} of {self.path} must be readable"):
-            while True:
-                self._items.checkout_latest()
-                version = self._items.version
-                self._distinct.checkout_latest()
-                self._items.checkout_latest()  # codes may have been dropped after a change in between
-                if self._items.version == version:
-                    break
-            yield
 
     def count(self) -> int:
         """Return the number of items."""
@@ -275,14 +93,10 @@ class Lance(Engine):
     def _ids_in(self, rows: Any) -> Ids:
         return self._as_ids(rows["id"].to_numpy() if self.settings.ids == "int" else rows["id"].to_pylist())
 
-    def _codes_in(self, rows: Any) -> Codes:
-        width = packed.bytes_per_code(self.n_bits)
-        lists = rows["code"].combine_chunks()
-        return np.array(lists.flatten().to_numpy(), np.uint8).reshape(-1, width)
-
     def _blocks(self, size: int) -> Iterator[tuple[Ids, Codes]]:
         with one_sentence(f"the tables {self.table} of {self.path} must be readable"):
             items = self._connection.open_table(f"{self.table}_items")  # stays at its version, whatever happens
+            self._refuse_other_bits(items)
         after = None
         while True:
             with one_sentence(f"the tables {self.table} of {self.path} must be readable"):
@@ -295,25 +109,6 @@ class Lance(Engine):
             after = ids[-1]
 
     # -------------------------------------------------------------------------------------------- changes
-
-    @contextlib.contextmanager
-    def _change(self) -> Iterator[None]:
-        """Be the one writer of this table."""
-        if not self.writable:
-            raise EngineError("lance must be opened with writable=True to be changed, got False")
-        until = time.monotonic() + WAIT
-        while True:
-            try:
-                lock = WriterLock(self.path / f"{self.table}.lock")
-                break
-            except StoreLockedError as error:
-                if time.monotonic() > until:
-                    raise EngineError(str(error)) from None
-                time.sleep(0.002)
-        try:
-            yield
-        finally:
-            lock.release()
 
     def _add(self, codes: Codes, ids: Ids, columns: Columns) -> None:
         with self._change():
@@ -350,18 +145,6 @@ class Lance(Engine):
         if known < len(ids):
             raise absent(len(ids) - known, len(ids))
 
-    def _rows(self, codes: Codes, ids: Ids | None, columns: Columns | None) -> Any:
-        """Return an Arrow table of items, of their ids and codes where columns are None, of codes without ids."""
-        names = None if columns is not None else ("code", "key") if ids is None else ("id", "code", "key")
-        schema = self._schema(names)
-        keys = self._arrow.array(packed.to_hex(codes, self.n_bits), self._arrow.string())
-        lists = self._arrow.FixedSizeListArray.from_arrays(self._arrow.array(codes.ravel()), codes.shape[1])
-        given = [] if ids is None else [self._arrow.array(ids.tolist(), schema.field("id").type)]
-        others = [
-            self._arrow.array(values.tolist(), schema.field(name).type) for name, values in (columns or {}).items()
-        ]
-        return self._arrow.table([*given, lists, keys, *others], schema=schema)
-
     def _add_codes(self, codes: Codes) -> None:
         """Add codes that are not there yet."""
         distinct = distinct_codes(codes)
@@ -371,12 +154,24 @@ class Lance(Engine):
         if len(new):
             self._distinct.add(self._rows(new, None, None))
 
-    def _make_codes(self, name: str) -> None:
-        """Make the table of codes again from the items, which are the truth."""
-        with self._change(), one_sentence(f"{name} must be a table that LanceDB can make"):
-            if name not in self._names_of_tables():
-                distinct = distinct_codes(self._codes_in(self._items.search().select(["code"]).to_arrow()))
-                self._indexed(self._connection.create_table(name, self._rows(distinct, None, None)), "key")
+    def _recode(self, change: BitChange) -> None:
+        with self._change():
+            with self._reading():
+                rows = self._items.search().to_arrow().sort_by("id")
+            ids, codes = self._ids_in(rows), self._codes_in(rows)
+            parts = [slice(first, first + BLOCK) for first in range(0, len(ids), BLOCK)]
+            empty = np.zeros((0, packed.bytes_per_code(change.settings.n_bits)), np.uint8)
+            new = np.concatenate([empty, *(change.recoded(ids[some], codes[some]) for some in parts)])
+            change.finish()
+            before = self.settings, self._n_changes
+            self.settings, self._n_changes = change.settings, self._n_changes + 1
+            try:
+                with one_sentence("lance must be able to change the bits of items"):
+                    self._write_anew(rows, ids, new)
+            except BaseException:
+                self.settings, self._n_changes = before
+                raise
+            self._tidy(len(ids))
 
     def _tidy(self, n_changed: int) -> None:
         """Put small fragments together, bring indexes up to date, drop codes and versions that nobody needs.
@@ -517,18 +312,3 @@ class Lance(Engine):
             found = self._asked(table, query[0]).limit(len(codes)).to_arrow().sort_by("id")
             read = table.search().select(["id", "code"]).to_arrow().sort_by("id")
             return self._codes_in(read), found["_distance"].to_pylist()
-
-
-def _said(schema: Any) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
-
-
-def distinct_codes(codes: Codes) -> Codes:
-    """Return every code once."""
-    wide = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
-    wide[:, : codes.shape[1]] = codes
-    words = wide.view(np.uint64)
-    order = np.lexsort(words.T)
-    new = np.ones(len(codes), np.bool_)
-    new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
-    return codes[order[new]]

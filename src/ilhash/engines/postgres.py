@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ilhash import codes as packed
 from ilhash._checks import check_count
 from ilhash._extras import require
-from ilhash.engines._contract import Codes, Columns, EngineError, Ids, Settings
 from ilhash.engines._places import without_password
-from ilhash.engines._sql import STAGED, SqlEngine, Values
+from ilhash.engines._settings import Codes, Columns, EngineError, Ids, Settings
+from ilhash.engines._sql import RECODED, STAGED, SqlEngine
+from ilhash.engines._statements import Values
 
 SECONDS = 10  # to wait for a server
 SEARCHED = 200  # candidates of the graph at least: hnsw.ef_search
@@ -83,13 +84,18 @@ class Postgres(SqlEngine):
         if not self._rows("SELECT 1 FROM pg_operator WHERE oprname = '<~>'"):
             raise EngineError("pgvector must know distances of bits, as from version 0.7 on, got an older one")
 
+    @property
+    def _graph(self) -> str:
+        return f"{self.distinct}_hnsw"
+
     def _build_graph(self) -> None:
         """Make the graph over distinct codes, once."""
-        graph = f"{self.distinct}_hnsw"
-        if self._exists(graph):
-            return
-        with self._transaction():
-            self._rows(f"CREATE INDEX IF NOT EXISTS {graph} ON {self.distinct} USING hnsw (code bit_hamming_ops)")
+        if not self._exists(self._graph):
+            with self._transaction():
+                self._rows(self._graph_statement())
+
+    def _graph_statement(self) -> str:
+        return f"CREATE INDEX IF NOT EXISTS {self._graph} ON {self.distinct} USING hnsw (code bit_hamming_ops)"
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -139,6 +145,26 @@ class Postgres(SqlEngine):
 
     def _exists(self, table: str) -> bool:
         return bool(self._rows("SELECT to_regclass(:table) IS NOT NULL", {"table": table})[0][0])
+
+    def _declared(self, table: str) -> str:
+        kind = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = to_regclass(:table)"
+        found = self._rows(f"{kind} AND attname = 'code' AND NOT attisdropped", {"table": table})
+        return str(found[0][0]) if found else ""
+
+    def _swap_codes(self) -> None:
+        """Change the columns in their tables, so that rights, indexes and columns of others stay."""
+        graph, kind = self._exists(self._graph), self._code_type()
+        self._rows(f"DROP INDEX IF EXISTS {self._graph}")
+        body = f"SELECT code FROM pg_temp.{RECODED} WHERE id = $1"  # ALTER TABLE takes a function, but no subquery
+        named = f"pg_temp.{RECODED}_of({self._id_sql_type().partition(' COLLATE')[0]})"
+        self._rows(f"CREATE FUNCTION {named} RETURNS bit LANGUAGE sql STABLE AS '{body}'")
+        self._rows(f"ALTER TABLE {self.items} ALTER COLUMN code TYPE {kind} USING pg_temp.{RECODED}_of(id)")
+        self._rows(f"DROP FUNCTION {named}")
+        self._rows(f"TRUNCATE {self.distinct}")
+        self._rows(f"ALTER TABLE {self.distinct} ALTER COLUMN code TYPE {kind}")
+        self._rows(f"INSERT INTO {self.distinct} SELECT DISTINCT code FROM {self.items}")
+        if graph:
+            self._rows(self._graph_statement())
 
     def _stage(self, ids: Ids, codes: Codes | None, columns: Columns) -> None:
         parts = [_as_text(ids)] + ([packed.to_text(codes, self.n_bits)] if codes is not None else [])
@@ -209,12 +235,14 @@ def _connection_of(url: str) -> dict[str, Any]:
     host = first(asked.get("host"), parts.hostname and unquote(parts.hostname), os.environ.get("PGHOST"), "localhost")
     user = first(asked.get("user"), unquote(parts.username or ""), os.environ.get("PGUSER"), "postgres")
     base = first(asked.get("dbname"), unquote(parts.path[1:]), os.environ.get("PGDATABASE"), user)
-    number = int(first(asked.get("port"), str(port or ""), os.environ.get("PGPORT"), "5432") or 5432)
+    number = first(asked.get("port"), str(port or ""), os.environ.get("PGPORT"), "5432") or ""
+    if not number.isdecimal():
+        raise ValueError(f"port must be a whole number, got {number!r}")
     password = first(asked.get("password"), unquote(parts.password or ""), os.environ.get("PGPASSWORD"))
     given: dict[str, Any] = {"user": user, "database": base, "password": password}
     if host and host.startswith("/"):
         return {**given, "unix_sock": f"{host}/.s.PGSQL.{number}"}
-    return {**given, "host": host, "port": number, "ssl_context": _encryption(asked.get("sslmode", ""))}
+    return {**given, "host": host, "port": int(number), "ssl_context": _encryption(asked.get("sslmode", ""))}
 
 
 def _encryption(mode: str) -> Any:

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash import codes as packed
 from ilhash._extras import require
-from ilhash.engines._contract import Codes, Columns, EngineError, Ids, Settings
 from ilhash.engines._places import path_of
-from ilhash.engines._sql import STAGED, SqlEngine, Values
+from ilhash.engines._settings import Codes, Columns, EngineError, Ids, Settings
+from ilhash.engines._sql import RECODED, STAGED, SqlEngine
+from ilhash.engines._statements import Values
 
 WAIT = 30_000  # milliseconds for another writer
 
@@ -43,6 +45,8 @@ class Sqlite(SqlEngine):
             self._connection.enable_load_extension(True)
             self._connection.load_extension(vec.loadable_path())
             self._connection.enable_load_extension(False)
+            self._connection.config(self._apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # "no_such" is no text but an error
+            list(self._connection.execute("SELECT count(*) FROM sqlite_master"))  # which looks into the file
             if writable:
                 self._rows("PRAGMA journal_mode = WAL")  # readers beside a writer
                 self._rows("PRAGMA synchronous = FULL")
@@ -89,7 +93,15 @@ class Sqlite(SqlEngine):
             raise
 
     def _exists(self, table: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = :table", {"table": table}))
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(:table)", {"table": table}))
+
+    def _declared(self, table: str) -> str:
+        found = self._rows("SELECT type FROM pragma_table_info(:table) WHERE name = 'code'", {"table": table})
+        if not found or not self._rows(f"SELECT 1 FROM {table} LIMIT 1"):
+            return str(found[0][0]) if found else ""
+        ((size, kind),) = self._rows(f"SELECT length(code), typeof(code) FROM {table} LIMIT 1")  # BLOBs have any width
+        right = (size, kind) == (packed.bytes_per_code(self.n_bits), "blob")
+        return str(found[0][0]) if right else f"{kind} of {size} bytes"
 
     def _schema(self) -> list[str]:
         about, codes, *others = super()._schema()
@@ -101,6 +113,14 @@ class Sqlite(SqlEngine):
         marks = ", ".join("?" * len(parts))
         self._connection.executemany(f"INSERT INTO {STAGED} VALUES ({marks})", zip(*parts, strict=True))
 
+    def _swap_codes(self) -> None:
+        of_item = f"SELECT r.code FROM {RECODED} r WHERE r.id = {self.items}.id"
+        self._rows(f"DROP INDEX {self.items}_by_code")  # entry by entry it would cost most of the time
+        self._rows(f"UPDATE {self.items} SET code = ({of_item})")
+        self._rows(f"CREATE INDEX {self.items}_by_code ON {self.items} (code)")
+        self._rows(f"DELETE FROM {self.distinct}")
+        self._rows(f"INSERT INTO {self.distinct} SELECT DISTINCT code FROM {self.items} ORDER BY code")
+
     def _code_type(self) -> str:
         return "BLOB"
 
@@ -111,5 +131,10 @@ class Sqlite(SqlEngine):
         return code.tobytes()
 
     def _from_codes(self, values: list[Any]) -> Codes:
-        width = (self.n_bits + 7) // 8
+        width = packed.bytes_per_code(self.n_bits)
+        wrong = sum(not isinstance(one, bytes) or len(one) != width for one in values)
+        if wrong:
+            raise EngineError(
+                f"codes of {self.table} must be BLOBs of {width} bytes, got {wrong} of {len(values)} others"
+            )
         return np.frombuffer(b"".join(values), np.uint8).reshape(-1, width).copy()

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash._extras import require
-from ilhash.engines._contract import BLOCK, Codes
-from ilhash.engines._postings import Found, PostingsEngine, Scan
+from ilhash.engines._postings import PostingsEngine
+from ilhash.engines._settings import BLOCK, Codes
+from ilhash.engines._shelf import Found, Scan
 
 THIN = {"connectivity": 2, "expansion_add": 1}  # of a graph that nobody searches
 GRAPH = {"connectivity": 16, "expansion_add": 128}
