@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 from ilhash._version import __version__
 
 if TYPE_CHECKING:
-    from ilhash import codes, datasets, engines, evaluation, methods, objective, search
+    from ilhash import codes, datasets, engines, evaluation, feedback, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
     from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, prune
+    from ilhash.feedback import Feedback
     from ilhash.models import load
     from ilhash.search import HammingIndex
     from ilhash.storage import StorageError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ILH",
+    "Feedback",
     "HammingIndex",
     "HoldOut",
     "Mix",
@@ -48,12 +50,13 @@ __all__ = [
     "prune",
     "tune",
 ]
-__all__ += ["codes", "datasets", "engines", "evaluation", "methods", "objective", "search"]
+__all__ += ["codes", "datasets", "engines", "evaluation", "feedback", "methods", "objective", "search"]
 __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
     **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "prune"), "ilhash.ensemble"),
+    "Feedback": "ilhash.feedback",
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),
     "load": "ilhash.models",
