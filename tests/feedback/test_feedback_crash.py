@@ -106,7 +106,7 @@ def test_a_first_line_that_is_cut_is_damage(tmp_path):
     data, ends = small_log(tmp_path / "log")
     for length in range(ends[0]):
         (tmp_path / "log" / FILE).write_bytes(data[:length])
-        with pytest.raises(DamagedFileError, match="line 1|first line"):
+        with pytest.raises(DamagedFileError, match=r"line 1|first line"):
             Feedback.open(tmp_path / "log")
 
 

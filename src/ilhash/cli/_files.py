@@ -207,7 +207,7 @@ def _hits_as_csv(found: HitLists) -> bytes:
 
 
 def kind_of(path: Path) -> str:
-    """Return what is at a path: "codes" (a file), "shards", "index", "feedback", or "model" also for whatever else it may be."""
+    """Return what is at a path: "codes" (a file), "shards", "index", "feedback", or "model" for whatever else it is."""
     if path.is_file():
         return "codes"
     if (path / "config.json").exists():

@@ -4,8 +4,21 @@ from ilhash.ensemble._bit import BitReport
 from ilhash.ensemble._grow import Growth, grow
 from ilhash.ensemble._holdout import HoldOut
 from ilhash.ensemble._ilh import ILH
+from ilhash.ensemble._learn import Learning, learn
 from ilhash.ensemble._mix import Mix
 from ilhash.ensemble._prune import Pruning, prune
 from ilhash.ensemble._quality import QualityWarning
 
-__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "QualityWarning", "grow", "prune"]
+__all__ = [
+    "ILH",
+    "BitReport",
+    "Growth",
+    "HoldOut",
+    "Learning",
+    "Mix",
+    "Pruning",
+    "QualityWarning",
+    "grow",
+    "learn",
+    "prune",
+]

@@ -1,8 +1,8 @@
 """The file of a log: what is complete, what was cut off, what is damaged.
 
-Complete are the lines up to the last that ends an ``add``. What stands behind them and does not end with a line's end is
-an ``add`` that was cut off, by a kill or a loss of power: nobody was told that it had happened. Whatever else does not
-match its seal is damage.
+Complete are the lines up to the last that ends an ``add``. What stands behind them, up to a piece without a line's end,
+is an ``add`` that was cut off by a kill or a loss of power: nobody was told that it had happened. Whatever else does
+not match its seal is damage.
 """
 
 from __future__ import annotations

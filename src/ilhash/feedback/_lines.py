@@ -116,7 +116,7 @@ def from_line(line: bytes, where: str) -> tuple[Judgement, int]:
     return one._replace(weight=float(one.weight), time=float(one.time)), left
 
 
-def _what_is_wrong(one: Judgement) -> str | None:
+def _what_is_wrong(one: Any) -> str | None:
     """Return the name of a value that no judgement has."""
     if type(one.query) is not type(one.item) or not _is_id(one.query):
         return "query"
