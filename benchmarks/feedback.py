@@ -5,9 +5,9 @@ python benchmarks/feedback.py [--tasks fashion:none ...] [--judgements 100 300 1
 python benchmarks/feedback.py --dependencies [--seeds 2] [--bits 8] [--plot docs/dependencies.png]
 
 Users: a model of 64 bits is trained on the base, without labels (none) or with labels that name two classes together
-(coarse). A user takes an item of the base, sees the ten nearest by the codes, and judges one of them by a notion that no
-label named: superclasses (none), or the single classes (coarse); a tenth of the judgements is wrong. ilhash.learn gets
-them through a log of feedback. Precision@10 by that notion, 1,000 queries apart from the base, before and after.
+(coarse). A user takes an item of the base, sees the ten nearest by the codes, and judges one of them by a notion that
+no label named: superclasses (none), or the single classes (coarse); a tenth of the judgements is wrong. ilhash.learn
+gets them through a log of feedback. Precision@10 by that notion, 1,000 queries apart from the base, before and after.
 
 Dependencies: those of debian-packages arrive in ten portions; after each the model is extended by as many bits, learnt
 from all pairs so far and as many random ones. The share of 2,000 dependencies, which are in no portion, among the 50

@@ -1,7 +1,8 @@
 """Supervision: who is similar to whom, and the signed graph that one bit's training set gets from it.
 
 Four kinds share one contract (:class:`Supervision`): labels, sets of labels, a sparse signed matrix (also made from
-pairs, of which few may be judged ones), and, without any supervision, Euclidean neighbours. Graphs are sparse always; nothing here is N x N.
+pairs, of which a few may be judged ones), and, without any supervision, Euclidean neighbours. Graphs are sparse always;
+nothing here is N x N.
 """
 
 from ilhash.affinity._base import Supervision, TrainingGraph

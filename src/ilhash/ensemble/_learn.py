@@ -28,7 +28,7 @@ NUMBERS = (8, 16, 32, 64)  # of new bits that are tried
 SHARE = 2  # new bits are at most one for so many old ones: where judgements say nothing the old notion decides
 WAYS = (("within", 0.5), ("contrast", 0.5))  # how directions are made from judged pairs
 OTHERS = 4_000  # points beside the judged ones that trial bits are trained on
-ERRORS = 1.0  # standard errors by which new bits must be better, on judgements that did not choose them
+ERRORS = 0.5  # standard errors by which new bits must be better, on judgements that did not choose them
 HEAVIEST = 3.0  # a pair counts at most so many times the median
 
 Rows = NDArray[np.int64]
@@ -287,7 +287,7 @@ class _Trials:
 
     def table(self) -> list[dict[str, Any]]:
         """Return the score of every option."""
-        rows = [{"view": None, "n_new": 0, "score": self._score(self._before)}]
+        rows: list[dict[str, Any]] = [{"view": None, "n_new": 0, "score": self._score(self._before)}]
         for (view, n), after in zip(self.options, self._after, strict=True):
             rows.append({"view": view[0], "n_new": n, "score": self._score(after)})
         return rows

@@ -38,6 +38,11 @@ class Feedback:
     a loss of power; what it did not is there wholly or not at all. A line that was altered is refused by its number,
     never skipped.
 
+    Parameters
+    ----------
+    path : Path, the folder
+    lock, known : what ``open`` takes and reads
+
     Examples
     --------
     >>> import tempfile
@@ -123,7 +128,12 @@ class Feedback:
         return self._known is None
 
     def refresh(self) -> bool:
-        """Read what the writer has added since; return whether there was anything."""
+        """Read what the writer has added since.
+
+        Returns
+        -------
+        bool, whether there was anything
+        """
         with self._mutex:
             known = self._read
             if self._lock is not None:
@@ -168,7 +178,12 @@ class Feedback:
         return self._resolved(ids, half_life, now)[1]
 
     def verify(self) -> Report:
-        """Read every byte from disk and report what is damaged."""
+        """Read every byte from disk and report what is damaged.
+
+        Returns
+        -------
+        Report, ``ok`` where all is well
+        """
         return verify(self.path)
 
     def _resolved(self, ids: Any, half_life: float | None, now: float | None) -> tuple[Pairs, Summary]:

@@ -106,4 +106,4 @@ def _second_moments(differences: Values, weights: NDArray[np.float64], total: Ma
         return 2.0 * total
     share = weights[some] / weights[some].sum()
     scaled = differences[some].astype(np.float64) * np.sqrt(share)[:, None]
-    return scaled.T @ scaled
+    return np.asarray(scaled.T @ scaled)
