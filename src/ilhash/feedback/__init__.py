@@ -8,9 +8,9 @@ _resolving   from judgements, which may contradict each other, to signed pairs
 _log         Feedback: one writer, many readers
 """
 
-from ilhash.feedback._file import FILE, Report, is_log, verify
+from ilhash.feedback._file import FILE, Report, verify
 from ilhash.feedback._lines import Judgement
 from ilhash.feedback._log import Feedback
 from ilhash.feedback._resolving import Summary
 
-__all__ = ["FILE", "Feedback", "Judgement", "Report", "Summary", "is_log", "verify"]
+__all__ = ["FILE", "Feedback", "Judgement", "Report", "Summary", "verify"]

@@ -48,11 +48,6 @@ class Known:
         return 1 + len(self.columns)
 
 
-def is_log(folder: Path) -> bool:
-    """Whether a folder holds a log of judgements, or what is left of one."""
-    return os.path.lexists(folder / FILE)
-
-
 def read_log(folder: Path) -> Known:
     """Read and verify a log whole."""
     path = folder / FILE

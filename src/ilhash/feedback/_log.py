@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ilhash._checks import check_flag, check_positive
+from ilhash._checks import as_array, check_flag, check_positive
 from ilhash._ids import as_ids, refuse_repeated
 from ilhash.feedback._arguments import judgements, seconds
 from ilhash.feedback._file import FILE, LOCK, Known, Report, as_path, patiently, read_log, read_more, verify
@@ -190,7 +188,7 @@ class Feedback:
         columns = self._read.columns
         rows = None
         if ids is not None:
-            n = len(ids) if hasattr(ids, "__len__") and np.ndim(ids) else 0
+            n = len(ids) if hasattr(ids, "__len__") and as_array("ids", ids).ndim else 0
             own = as_ids(ids, n, columns.kind)
             refuse_repeated(own)
             rows = rows_of(columns, own)
