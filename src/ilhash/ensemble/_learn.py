@@ -127,17 +127,13 @@ def learn(
     table = trials.table()
     tried = f"{len(judged.pairs):,} judged pairs, {FOLDS} times a fifth of them held out"
     if gain <= ERRORS * found.error:
-        worth = f"order held-out pairs {_signed(gain)} (standard error {found.error:.3f})"
-        reason = f"new bits do not help for sure: they {worth}; {tried}"
+        worth = f"{gain:+.3f}, with a standard error of {found.error:.3f}"
+        reason = f"new bits do not surely help, they change how held-out pairs are ordered by {worth}; {tried}"
         return Learning(model, 0, found.before, found.after, found.error, len(judged.pairs), reason, table)
     view, n_new = chosen
     grown = _with_new_bits(model, n_new, X, judged.given(view), name)
-    reason = f"{n_new} bits by view {view[0]!r} order held-out pairs {_signed(gain)} better; {tried}"
+    reason = f"they order held-out pairs better by {gain:+.3f} (view {view[0]!r}); {tried}"
     return Learning(grown, n_new, found.before, found.after, found.error, len(judged.pairs), reason, table)
-
-
-def _signed(gain: float) -> str:
-    return f"{gain:+.3f}"
 
 
 def _checked(
