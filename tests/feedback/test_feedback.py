@@ -269,3 +269,17 @@ def test_a_reader_notices_another_log_in_its_place(tmp_path):
         log.add("c", ["d", "e"])
     assert reader.refresh()
     assert [one.item for one in reader] == ["d", "e"]
+
+
+def test_a_log_of_the_first_format_opens(tmp_path):
+    lines = [
+        '{"format": 1, "kind": "feedback", "ilhash": "0.1.0", "log": "0123456789abcdef0123456789abcdef", '
+        '"seal": "1a008b05ca3a96acb78134e7086e519d"}',
+        '{"query": "a", "item": "\\u00e9", "similar": true, "weight": 1.5, "who": "ann", "time": 1.0, "left": 1, '
+        '"seal": "72db7f2c68fc7a3593b3e399fe54a47a"}',
+        '{"query": "a", "item": "c", "similar": false, "weight": 1.0, "who": null, "time": 2.0, "left": 0, '
+        '"seal": "44f4dec95784b65d9a37fabe11204235"}',
+    ]
+    (tmp_path / FILE).write_bytes("".join(f"{line}\n" for line in lines).encode())
+    with Feedback.open(tmp_path) as log:
+        assert list(log) == [Judgement("a", "é", True, 1.5, "ann", 1.0), Judgement("a", "c", False, 1.0, None, 2.0)]

@@ -14,6 +14,7 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 from tests.feedback.killed_judge import add_next, added, n_added
+from tests.storage.interrupts import interrupted_at
 
 from ilhash.feedback import FILE, Feedback, verify
 from ilhash.storage import DamagedFileError, StoreLockedError
@@ -270,3 +271,35 @@ def test_a_reader_follows_a_writer_of_another_process(tmp_path):
         os.kill(process, signal.SIGKILL)
         parent.stdin.close()
         parent.stdout.read()
+
+
+def test_ctrl_c_at_every_line_of_an_add(tmp_path):
+    with Feedback.open(tmp_path / "log") as log:
+        add_next(log, 1)
+        assert n_judged(log) == len(added(1))
+    seen = set()
+    for line in itertools.count():
+        folder = tmp_path / "work"
+        shutil.copytree(tmp_path / "log", folder)
+        log = Feedback.open(folder)
+
+        def again(log=log, folder=folder):
+            before = n_judged(log)
+            seen.add(before - len(added(1)))
+            with Feedback.open(folder, writable=False) as reader:
+                assert list(reader) == list(log)
+            log.add("x", "y")
+            assert n_judged(log) == before + 1
+
+        interrupted = interrupted_at(line, lambda log=log: log.add("new", ["b", "c"]), again)
+        log.close()
+        with Feedback.open(folder) as found:
+            assert n_judged(found) - len(added(1)) in (1, 3)
+        shutil.rmtree(folder)
+        if not interrupted:
+            break
+    assert seen == {0, 2}
+
+
+def n_judged(log):
+    return len(list(log))

@@ -76,7 +76,7 @@ def read_more(folder: Path, known: Known) -> bool:
 def _read_on(file: IO[bytes], path: Path, known: Known) -> None:
     """Take over the complete ``add``s from where the file stands, and say how much was cut off behind them."""
     pending: list[Judgement] = []
-    size, expected = known.size, None
+    size, expected, expected_kind = known.size, None, known.columns.kind
     while line := file.readline(LONGEST + 1):
         number = known.n_lines + len(pending)
         where = f"{path}, line {number + 1},"
@@ -88,7 +88,10 @@ def _read_on(file: IO[bytes], path: Path, known: Known) -> None:
         one, left = from_line(line, where)
         if expected is not None and left != expected:
             raise DamagedFileError(f"{where} must be followed by {expected} of the same add, got {left}")
-        _check_kind(known.columns, [*pending[:1], one], where)
+        kind = "int" if type(one.query) is int else "str"
+        if kind != (expected_kind or kind):
+            raise DamagedFileError(f"{where} must have ids of the kind of the log ({expected_kind}), got {kind}")
+        expected_kind = kind
         pending.append(one)
         size, expected = size + len(line), left - 1
         if left == 0:
@@ -114,12 +117,6 @@ def _check_torn(file: IO[bytes], piece: bytes, number: int, sealer: Sealer, wher
     for rest in iter(lambda: file.read(1 << 20), b""):
         if rest.strip(b"\0"):
             raise DamagedFileError(f"{where} must be as it was written, got bytes that are 0")
-
-
-def _check_kind(columns: Columns, some: list[Judgement], where: str) -> None:
-    kinds = {type(one.query) for one in some} | ({int if columns.kind == "int" else str} if columns.kind else set())
-    if len(kinds) > 1:
-        raise DamagedFileError(f"{where} must have ids of the kind of the log, got the other kind")
 
 
 @dataclass(frozen=True)
