@@ -182,7 +182,7 @@ def draw_dependencies(rows: list[dict[str, Any]], path: Path) -> None:
         panel.plot(portions, values.mean(axis=1), "o-", label=name)
         panel.fill_between(portions, values.min(axis=1), values.max(axis=1), alpha=0.2, lw=0)
     panel.set_xlabel("portions of dependencies that have arrived")
-    panel.set_ylabel(f"held-out dependencies among the {NEAREST} nearest")
+    panel.set_ylabel(f"held-out ones among the {NEAREST} nearest")
     panel.legend(frameon=False)
     figure.savefig(path, dpi=110)
 

@@ -49,7 +49,7 @@ def killed_while_adding(folder, times):
                 n = n_added(log)
             assert acknowledged <= n <= acknowledged + 1
             reached, torn = n, torn + (report.torn > 0)
-            if reached > 300:  # reading all again would take longer than adding
+            if reached > 40:  # reading all again would take longer than adding
                 (folder / FILE).unlink()
                 reached = 0
     return torn
