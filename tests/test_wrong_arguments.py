@@ -18,7 +18,19 @@ import pytest
 import scipy.sparse
 
 import ilhash
-from ilhash import affinity, codes, datasets, encoding, engines, evaluation, methods, objective, search, zstep
+from ilhash import (
+    affinity,
+    codes,
+    datasets,
+    encoding,
+    engines,
+    evaluation,
+    feedback,
+    methods,
+    objective,
+    search,
+    zstep,
+)
 from ilhash._core import SignedGraph
 from ilhash.functions import LearnerSettings, TreeBooster, make_learner
 from ilhash.vectors import gather, io
@@ -469,6 +481,36 @@ def of_ensembles(table, folder):
     table.put("get", methods.get, {"name": "ITQ"})
 
 
+def of_feedback(table, folder):
+    """Each call opens the log, which nobody else has open, and finds more in it than the one before."""
+    with ilhash.Feedback.open(folder / "log") as log:
+        log.add([1, 1, 2], [2, 3, 3], [True, False, True])
+
+    def ask(method):
+        def asked(**given):
+            with ilhash.Feedback.open(folder / "log") as log:
+                return getattr(log, method)(**given)
+
+        return asked
+
+    opening = {"path": folder / "judged", "writable": True}
+    table.put("Feedback", lambda **given: ilhash.Feedback.open(**given).close(), opening, paths=["path"])
+    one = {"query_id": 1, "item_id": 2, "similar": True, "weight": 1.0, "who": None, "time": None}
+    table.put("Feedback.add", ask("add"), one)
+    many = {"query_id": [1, 2], "item_id": [2, 3], "similar": [True, True], "weight": [1.0, 1.0], "who": ["a", None]}
+    table.put("Feedback.add many", ask("add"), many, many)
+    asked = {"ids": [1, 2, 3], "half_life": 1.0, "now": 1e9}
+    for method in ("pairs", "summary"):
+        table.put(f"Feedback.{method}", ask(method), asked, ["ids"])
+    table.put("feedback.verify", feedback.verify, {"path": folder / "log"}, paths=["path"])
+    pairs = np.column_stack([RNG.permutation(40)[:40].reshape(20, 2), np.resize([1, -1], 20)])
+    learning = {"model": model(), "X": X, "pairs": pairs, "n_bits": 1, "name": "x", "random_state": 0}
+    table.put("learn", ilhash.learn, learning, ["model", "X", "pairs"])
+    ruled = {"pairs": pairs, "view": "within", "shrinkage": 0.5}
+    judged = lambda **given: ilhash.ILH(**QUICK).fit(X, pairs=affinity.Judged(**given))  # noqa: E731
+    table.put("Judged", judged, ruled, ["pairs"])
+
+
 def of_functions(table, folder):
     linear = {"C": 1.0, "scaling": "columns", "n_centers": 5, "kernel_width": 1.0, "kind": "linear"}
     table.put("LearnerSettings", learner, linear)
@@ -482,7 +524,7 @@ def of_functions(table, folder):
 
 
 ROOMS = (of_codes, of_search, of_engines, of_measures, of_truth, of_statistics, of_supervision, of_datasets, of_files)
-ROOMS += (of_ensembles, of_functions)
+ROOMS += (of_ensembles, of_feedback, of_functions)
 MODELS = ("ILH", *methods.available())
 
 

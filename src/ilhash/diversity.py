@@ -36,6 +36,7 @@ _STREAMS = {
     "others": 14,
     "tuning": 15,
     "generation": 16,
+    "feedback": 20,
 }
 
 Range = int | tuple[int, int]

@@ -275,7 +275,7 @@ def test_a_forgotten_flush_of_content_would_be_noticed(disk, monkeypatch):
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             os.fsync(descriptor)
 
-    monkeypatch.setattr(_files, "_flush", flush_folders)
+    monkeypatch.setattr(_files, "flush", flush_folders)
     with pytest.raises((AssertionError, DamagedStoreError)):
         lose_power_at_every_step(disk)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -206,11 +207,13 @@ def _hits_as_csv(found: HitLists) -> bytes:
 
 
 def kind_of(path: Path) -> str:
-    """Return what is at a path: "codes" (a file), "shards", "index", or "model" also for whatever else it may be."""
+    """Return what is at a path: "codes" (a file), "shards", "index", "feedback", or "model" for whatever else it is."""
     if path.is_file():
         return "codes"
     if (path / "config.json").exists():
         return "model"
+    if os.path.lexists(path / "judgements.jsonl"):
+        return "feedback"
     if any(path.glob("segment-*.bin")) or (path / "lock").exists():
         return "index"
     if any(path.glob("codes-*.npy")):

@@ -28,7 +28,7 @@ Url = Annotated[
 Table = Annotated[str, Option(help="The beginning of the tables' names, in engines that have tables.")]
 Index = Annotated[Path, Argument(help="Folder of the index.")]
 IndexOrUrl = Annotated[str, Argument(help="Folder of the index, or the URL of an engine (`ilhash engines`).")]
-Written = Annotated[Path, Argument(help="Directory of a model, of an index or of shards; or a file of codes.")]
+Written = Annotated[Path, Argument(help="Directory of a model, an index, shards or feedback; or a file of codes.")]
 ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the model.")]
 Labels = Annotated[
     str | None, Option(help="Labels, one per vector, or an indicator matrix; file.csv::column names a column.")

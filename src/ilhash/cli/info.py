@@ -1,4 +1,4 @@
-"""``ilhash info``: what a model, an index or a file of codes is."""
+"""``ilhash info``: what a model, an index, a file of codes or a log of feedback is."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ from ilhash.cli._screen import say, tell
 
 
 def info(path: Written) -> None:
-    """Tell what a model is and how its bits were trained; or what an index or codes hold."""
+    """Tell what a model is and how its bits were trained; or what an index, codes or feedback hold."""
     kind = kind_of(path)
     if kind == "model":
         _tell_model(path)
     elif kind == "index":
         _tell_index(path)
+    elif kind == "feedback":
+        _tell_feedback(path)
     else:
         codes = ilhash.open_codes(path)
         files = f"{len(codes.names)} shards" if kind == "shards" else "one file"
@@ -33,6 +35,16 @@ def _tell_index(path: Path) -> None:
         parts = ", ".join(f"{name} {size:.1f}" for name, size in index.bytes_per_item.items())
         tell(f"index: {size}; ids are {kinds.get(index.ids.dtype.kind, 'texts')}\nbytes per item: {parts}")
         tell(f"model: {index.model or 'not known'}")
+
+
+def _tell_feedback(path: Path) -> None:
+    with ilhash.Feedback.open(path, writable=False) as log:
+        kinds = {"int": "whole numbers", "str": "texts", None: "not there yet"}
+        tell(f"feedback: {log.summary()}\nids are {kinds[log.id_kind]}")
+        times = [one.time for one in log]
+        if times:
+            first, last = (np.datetime64(int(time), "s") for time in (min(times), max(times)))
+            tell(f"judged from {first} to {last} (UTC)")
 
 
 def _tell_model(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``ilhash verify``: whether a model, an index or codes are as they were written."""
+"""``ilhash verify``: whether a model, an index, codes or feedback are as they were written."""
 
 from pathlib import Path
 
@@ -11,12 +11,15 @@ from ilhash.cli._screen import Timer, errors, tell
 
 
 def verify(path: Written) -> None:
-    """Read every byte of a model, an index or codes and name the damages; exit code 1 if there are any."""
+    """Read every byte of a model, an index, codes or feedback and name the damages; exit code 1 if there are any."""
     kind = kind_of(path)
     with Timer() as took, errors.status("reading"):
         if kind == "index" or not path.exists() or (kind == "model" and not (path / "config.json").exists()):
             report = ilhash.search.verify(path)
             text, ok = str(report), report.ok
+        elif kind == "feedback":
+            found = ilhash.feedback.verify(path)
+            text, ok = str(found), found.ok
         else:
             text, ok = _verified(path, kind)
     tell(f"{text}\nread in {took}")

@@ -5,10 +5,11 @@ from ilhash.ensemble._generations import focused
 from ilhash.ensemble._grow import Growth, grow
 from ilhash.ensemble._holdout import HoldOut
 from ilhash.ensemble._ilh import ILH
+from ilhash.ensemble._learn import Learning, learn
 from ilhash.ensemble._mix import Mix, join
 from ilhash.ensemble._prune import Pruning, prune
 from ilhash.ensemble._quality import QualityWarning
 from ilhash.ensemble._refresh import Refreshed, refresh
 
-__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Mix", "Pruning", "QualityWarning", "grow", "join", "prune"]
-__all__ += ["Refreshed", "focused", "refresh"]
+__all__ = ["ILH", "BitReport", "Growth", "HoldOut", "Learning", "Mix", "Pruning", "QualityWarning", "Refreshed"]
+__all__ += ["focused", "grow", "join", "learn", "prune", "refresh"]

@@ -17,6 +17,8 @@ from ilhash._checks import check_count
 from ilhash._parameters import MOST_BITS, bits, checked, count, jobs, one_of, positive, training_points
 from ilhash.affinity import (
     EuclideanNeighbors,
+    Judged,
+    JudgedAffinity,
     LabelSets,
     SparseAffinity,
     Supervision,
@@ -287,6 +289,9 @@ class ILH(Generational):
             refuse_non_finite_anywhere(X)
         if affinity is not None:
             return affinity_from_matrix(affinity, len(X), self.objective, self._may_project)
+        if isinstance(pairs, Judged):
+            own = affinity_from_pairs(pairs.pairs, len(X), self.objective, similar_only=True)
+            return JudgedAffinity(own.matrix, view=pairs.view, shrinkage=pairs.shrinkage)
         if pairs is not None:
             return affinity_from_pairs(pairs, len(X), self.objective, self._may_project)
         if y is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilhash.affinity import EuclideanNeighbors, Labels, SparseAffinity, Supervision
+from ilhash.affinity import EuclideanNeighbors, JudgedAffinity, Labels, SparseAffinity, Supervision
 from ilhash.starts import WAYS
 from ilhash.storage import Record
 
@@ -81,6 +81,8 @@ def rule_for(start: Any, supervision: Supervision, letters: str, mac: bool, n_tr
         return Rule("given", "start is an array")
     if start == "random":
         return Rule("random", "start='random'")
+    if isinstance(supervision, JudgedAffinity) and not mac:
+        return Rule("projection", f"{supervision.matrix.nnz // 2} judged pairs say where to look", ("hyperplane",))
     if start == "auto" and not similar_only(supervision):
         reason = _paper_is_best(supervision, letters, mac, n_train, similar)
         if reason:

@@ -10,11 +10,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash.affinity import Labels, LabelSets, SharedLabels, SparseAffinity, Supervision
+from ilhash.affinity import JudgedAffinity, Labels, LabelSets, SharedLabels, SparseAffinity, Supervision
 from ilhash.diversity import UniformOrder, seed_for
 from ilhash.rotations import random_rotation, rotate_to_corners
 from ilhash.starts._judging import Codes, Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
-from ilhash.starts._moments import Matrix, Moments, Shape, Values, directions
+from ilhash.starts._moments import Matrix, Moments, Shape, Values, directions, judged_directions
 from ilhash.vectors import gather
 
 SAMPLE = 10_000  # points that directions are learnt from
@@ -31,6 +31,8 @@ PRINCIPAL = Shape(None, "excess", 64)
 SHRINKAGES = (0.01, 0.1, 0.3, 0.6)
 SCALES = ("agreement", "excess")
 WIDTHS = (32, 16)
+JUDGED_SPACE = {"within": 32, "contrast": 64}  # leading principal directions, where few pairs are judged
+JUDGED_WIDTH = {"within": 32, "contrast": 16}
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,8 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     if not len(variances):
         return None
     projected = np.asarray(points.values - mean) @ axes.astype(np.float32)
+    if isinstance(supervision, JudgedAffinity):
+        return _of_judged(X, supervision, origin, seed, mean, variances, axes, projected)
     size = PAIRS if isinstance(supervision, SparseAffinity) else SAMPLE
     similarity = supervision.similarity(seed_for(seed, "directions", 0), size)
     own = projected
@@ -164,6 +168,31 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
         learnt = np.concatenate([judge.learnt.rows, rows[others]])
         trial = Trial(judge, learnt, np.concatenate([own[judge.places], projected[others]]), turned.T.copy())
     return Projection(shape, scores, mean, tuple(bases), trial)
+
+
+def _of_judged(
+    X: Any,
+    judged: JudgedAffinity,
+    origin: NDArray[np.float32],
+    seed: int,
+    mean: NDArray[np.float32],
+    variances: NDArray[np.float64],
+    axes: Matrix,
+    projected: Values,
+) -> Projection:
+    """Learn directions from a few judged pairs; how they are made is given."""
+    rows, pairs, weights = judged.differences()
+    d = min(JUDGED_SPACE[judged.view], len(variances))
+    own = np.asarray(gather(X, rows, origin).values - mean) @ axes[:, :d].astype(np.float32)
+    differences = own[pairs[:, 0]] - own[pairs[:, 1]]
+    inner = judged_directions(differences, weights, variances[:d], judged.view, judged.shrinkage)
+    width = min(JUDGED_WIDTH[judged.view], inner.shape[1])
+    inner = inner[:, :width]
+    some = projected[_some(len(projected), seed_for(seed, "directions"), ROTATED)][:, :d]
+    sample = np.asarray(some @ inner.astype(np.float32))
+    basis = Basis(axes[:, :d] @ inner, sample, width, seed_for(seed, "directions", 2) % 2**63)
+    shape = Shape(float(judged.shrinkage), "agreement" if judged.view == "within" else "excess", width)
+    return Projection(shape, {"judged": 0}, mean, (basis,), None)
 
 
 def _judge(similarity: Any, own: Values, points: Values, n_points: int, seed: int) -> Judge | None:

@@ -69,3 +69,41 @@ def directions(moments: Moments | None, total: Matrix, shape: Shape) -> Matrix:
     ratios, axes = ratios[useful], axes[:, useful]
     weight = np.sqrt(ratios - 1.0) if shape.scale == "excess" else np.sqrt(1.0 - 1.0 / ratios)
     return np.ascontiguousarray(axes * (weight / np.sqrt(ratios)))
+
+
+def judged_directions(
+    differences: Values, weights: NDArray[np.float64], variances: NDArray[np.float64], view: str, shrinkage: float
+) -> Matrix:
+    """Return directions as columns (d, m) from the differences of judged pairs, along principal directions.
+
+    "within": M = S^-1, S the moments of similar pairs' differences shrunk towards the covariance of all points: the
+    columns are the axes of M scaled by its roots, leading ones first. "contrast": generalised eigenvectors of the
+    moments of dissimilar pairs against those of similar ones, both shrunk towards a sphere, scaled by the root of how
+    much their ratio exceeds 1. Without similar pairs, or without dissimilar ones, those of random pairs are taken.
+    """
+    total = np.diag(variances)
+    of_similar, of_others = (_second_moments(differences, sign * weights, total) for sign in (1.0, -1.0))
+    d = len(variances)
+    if view == "within":
+        scaled = total * (np.trace(of_similar) / max(np.trace(total), np.finfo(float).tiny))
+        shrunk = (1.0 - shrinkage) * of_similar + shrinkage * scaled
+        values, axes = scipy.linalg.eigh(shrunk)  # smallest first: the leading axes of the inverse
+        kept = values > 1e-10 * values[-1]
+        return np.ascontiguousarray(axes[:, kept] / np.sqrt(values[kept]))
+    sphere = np.trace(of_similar + of_others) / (2.0 * d) * np.eye(d)
+    near, far = ((1.0 - shrinkage) * one + shrinkage * sphere for one in (of_similar, of_others))
+    ratios, axes = scipy.linalg.eigh(far, near)
+    ratios, axes = ratios[::-1], axes[:, ::-1]
+    useful = ratios > 1.0 + 1e-3
+    useful[0] = True
+    return np.ascontiguousarray(axes[:, useful] * np.sqrt(np.maximum(ratios[useful] - 1.0, 1e-3)))
+
+
+def _second_moments(differences: Values, weights: NDArray[np.float64], total: Matrix) -> Matrix:
+    """Return the mean of dd' over the pairs of positive weight; of random pairs where there are none."""
+    some = np.flatnonzero(weights > 0)
+    if not len(some):
+        return 2.0 * total
+    share = weights[some] / weights[some].sum()
+    scaled = differences[some].astype(np.float64) * np.sqrt(share)[:, None]
+    return np.asarray(scaled.T @ scaled)

@@ -64,7 +64,7 @@ def stage(temporary: Path, chunks: Iterable[Bytes]) -> None:
         with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY) as (descriptor,):
             for chunk in chunks:
                 _write_all(descriptor, memoryview(chunk))
-            _flush(descriptor)
+            flush(descriptor)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -75,7 +75,7 @@ def _write_all(descriptor: int, data: memoryview) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _flush(descriptor: int) -> None:
+def flush(descriptor: int) -> None:
     """Flush a file to the medium: on macOS fsync alone stops at the drive's own cache."""
     if sys.platform == "darwin":
         try:
@@ -115,7 +115,7 @@ def sync_folder(path: Path) -> None:
 
 def _sync(path: Path, flags: int) -> None:
     with opened(path, flags) as (descriptor,):
-        _flush(descriptor)
+        flush(descriptor)
 
 
 def make_folder(path: Path) -> None:
