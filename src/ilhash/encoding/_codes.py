@@ -17,10 +17,12 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._checks import check_count, check_encoder
-from ilhash.encoding._shards import Witness, open_shards, write_shards
+from ilhash._ids import as_ids
+from ilhash.encoding._names import StoredIds, ids_as_bytes
+from ilhash.encoding._shards import IDS, Witness, open_shards, write_shards
 from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged
-from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, write_files
-from ilhash.vectors import as_matrix, fingerprint
+from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, sha256_of, write_file, write_files
+from ilhash.vectors import as_matrix, column, fingerprint, without_columns
 from ilhash.vectors.io import open_vectors
 
 ROWS_PER_SHARD = 1_000_000
@@ -32,6 +34,7 @@ def write_codes(
     X: Any,
     path: str | os.PathLike[str],
     *,
+    ids: Any = None,
     rows_per_shard: int = ROWS_PER_SHARD,
     replace: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -46,8 +49,9 @@ def write_codes(
     Parameters
     ----------
     model : a fitted model
-    X : array (n, D), also a memory map or what ilhash.open_vectors gives
+    X : array (n, D), also a memory map, a sparse matrix or what ilhash.open_vectors gives
     path : a new .npy file; or a new directory, or one that holds shards of the same model and vectors
+    ids : ids of the rows, or the column of a frame that holds them; kept beside the codes, as ``open_codes(path).ids``
     rows_per_shard : codes in every shard but the last
     replace : whether a .npy file that is there is replaced
     progress : called with (rows done, rows in all)
@@ -57,9 +61,13 @@ def write_codes(
     StoredCodes, the codes, opened
     """
     check_encoder(model)
+    names = column(X, ids, "ids") if isinstance(ids, str) else ids
+    X = X if not isinstance(ids, str) else without_columns(X, [ids])
     model.encode_blocks(X, 0, 0)  # refuses what it could not encode before anything is written
-    target, vectors, n_bits = Path(path), as_matrix(X), len(model.functions_)
+    features = without_columns(X, getattr(model, "left_out_", ()))
+    target, vectors, n_bits = Path(path), as_matrix(features, sparse=True), len(model.functions_)
     check_count("rows_per_shard", rows_per_shard)
+    named = None if names is None else ids_as_bytes(as_ids(names, len(vectors), None))
 
     def encode(first: int, last: int) -> Generator[Codes]:
         with closing(model.encode_blocks(X, first, last)) as encoded:
@@ -73,10 +81,13 @@ def write_codes(
             raise ValueError(f"path must be a new file, got {target}, which exists")
         witness = Witness(vectors)
         with closing(encode(0, len(vectors))) as blocks:
-            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint())
+            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint(), named)
     else:
         about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint()}
+        about |= {} if named is None else {"ids": sha256_of([named])}
         write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard, Witness(vectors))
+        if named is not None:
+            write_file(target / IDS, [named])
         if progress is not None:
             progress(len(vectors), len(vectors))
     return open_codes(target)
@@ -103,7 +114,9 @@ def open_codes(path: str | os.PathLike[str], n_bits: int | None = None) -> Store
     return open_shards(target, n_bits) if target.is_dir() else _open_file(target, n_bits)
 
 
-def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None) -> None:
+def store_codes(
+    path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None, ids: bytes | None = None
+) -> None:
     """Write codes and their description to a .npy file; what was there before is replaced when all is written.
 
     The description holds the SHA-256 of the codes, so that neither is ever taken for another's.
@@ -114,6 +127,7 @@ def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, m
     blocks : iterable of uint8 arrays (n, ceil(n_bits / 8)), the codes
     n_rows, n_bits : int, how many codes there are in all, and bits of each
     model : str, optional, fingerprint of the model that made them
+    ids : bytes, optional, what is written of ids, beside the codes
     """
     digest = hashlib.sha256()
 
@@ -125,13 +139,21 @@ def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, m
 
     def description() -> Iterator[bytes]:
         about = {"n_bits": n_bits, "layout": LAYOUT, "rows": n_rows, "model": model, "sha256": digest.hexdigest()}
+        about |= {} if ids is None else {"ids": sha256_of([ids])}
         yield DESCRIPTION.to_bytes(about) + b"\n"
 
-    write_files({path: content(), _beside(path): description()})
+    named: dict[Path, Iterable[Any]] = {} if ids is None else {_ids_beside(path): [ids]}
+    write_files({path: content(), **named, _beside(path): description()})
+    if ids is None:
+        _ids_beside(path).unlink(missing_ok=True)  # of codes that were replaced
 
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
+
+
+def _ids_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.ids.npz")
 
 
 def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
@@ -154,7 +176,9 @@ def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
         about.whole("rows", len(found), len(found))
     sha256 = about.text("sha256", SHA256) if about is not None and "sha256" in about else None
     shard = Shard(path, (int(found.shape[0]), int(found.shape[1])), sha256, linked=True)
-    return StoredCodes(path, bits, [shard], None if about is None else _fingerprint_of_model(about))
+    named = about is not None and "ids" in about
+    ids = StoredIds(_ids_beside(path), about.text("ids", SHA256)) if named and about is not None else None
+    return StoredCodes(path, bits, [shard], None if about is None else _fingerprint_of_model(about), ids)
 
 
 def _fingerprint_of_model(about: Record) -> str | None:

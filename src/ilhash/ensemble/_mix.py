@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count
@@ -73,6 +74,8 @@ class Mix(Hasher):
         sizes = [len(family.functions_) for family in families]
         mix._assemble(list(families), np.repeat(np.arange(len(families)), sizes))
         return mix
+
+    takes_sparse = True  # families that do not will say so
 
     # -------------------------------------------------------------------------------------------- parameters
 
@@ -181,10 +184,16 @@ class Mix(Hasher):
     def _assemble(self, families: list[Any], family: NDArray[np.int64]) -> None:
         """Put bits together: the i-th bit of a family is the i-th that ``family`` names."""
         self.families_, self.family_ = families, family
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "left_out_"):
             if hasattr(families[0], name):
                 setattr(self, name, getattr(families[0], name))
         self._prepare_encoder()
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Remember columns of frames and tables that are no features, in all families."""
+        super().leave_out(names)
+        for family in getattr(self, "families_", ()):
+            family.leave_out(names)
 
     def _prepare_encoder(self) -> None:
         self._places = [np.flatnonzero(self.family_ == f) for f in range(len(self.families_))]
@@ -297,6 +306,7 @@ class Mix(Hasher):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = any(getattr(model, "supervised", False) for model in self._named().values())
+        tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for model in self._named().values())
         return tags
 
 
