@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    bits = options.bits
     warnings.simplefilter("ignore", ilhash.QualityWarning)
     data = ilhash.datasets.load("debian-packages")
     words, y = texts(), np.asarray(data.y)
@@ -81,18 +82,14 @@ def main() -> None:
         cost = [f"{m.seconds:.1f} s | {m.megabytes:.0f} MB" if m else "- | -" for m in (fit, encode)]
         print(f"| {name} | {seen:.3f} | {unseen:.3f} | {' | '.join(cost)} |", flush=True)
 
-    bits = options.bits
-
     def learn(name: str, X, before: float = 0.0) -> None:
         with Measured() as fit:
-            model = ilhash.ILH(options.bits, random_state=options.seed).fit(X[train], y[train], check=False)
+            model = ilhash.ILH(bits, random_state=options.seed).fit(X[train], y[train], check=False)
         with Measured() as encode:
             codes = model.transform(X)
         fit.seconds += before
         values = [
-            ilhash.evaluation.precision_at_k(
-                codes[base], y[base], codes[queries], y[queries], k=[K], n_bits=options.bits
-            )
+            ilhash.evaluation.precision_at_k(codes[base], y[base], codes[queries], y[queries], k=[K], n_bits=bits)
             for base in (train, new)
         ]
         row(name, values[0][0], values[1][0], fit, encode)
@@ -103,7 +100,7 @@ def main() -> None:
     print("| | seen | new | fit | | encode all | |\n|---|---|---|---|---|---|---|")
     embedded = normalize(np.asarray(data.X, np.float32))
     cosine(f"sentence embeddings, {embedded.shape[1]} floats, cosine", embedded)
-    learn(f"sentence embeddings + ILH, {options.bits} bits", embedded)
+    learn(f"sentence embeddings + ILH, {bits} bits", embedded)
     for columns in options.columns:
         make = TfidfVectorizer(
             ngram_range=(1, 2), min_df=2, sublinear_tf=True, max_features=columns or None, dtype=np.float32
@@ -111,10 +108,10 @@ def main() -> None:
         X = make.fit(words[i] for i in train).transform(words)
         about = f"TF-IDF of {X.shape[1]:,} columns, {X.nnz / X.shape[0]:.0f} numbers a row"
         cosine(f"{about}, cosine", X)
-        learn(f"{about} + ILH, {options.bits} bits", X)
+        learn(f"{about} + ILH, {bits} bits", X)
         with Measured() as reducing:
             reduced = TruncatedSVD(DIMENSIONS, random_state=0).fit(X[train]).transform(X).astype(np.float32)
-        learn(f"TruncatedSVD of it to {DIMENSIONS} + ILH, {options.bits} bits", reduced, reducing.seconds)
+        learn(f"TruncatedSVD of it to {DIMENSIONS} + ILH, {bits} bits", reduced, reducing.seconds)
 
 
 if __name__ == "__main__":

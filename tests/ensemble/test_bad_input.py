@@ -74,7 +74,7 @@ def test_arrays_of_the_wrong_shape_or_kind(X, message):
 @pytest.mark.parametrize("kind", ["kernel", "trees", LogisticRegression(), ["linear", "kernel"]])
 def test_sparse_x_is_refused_by_other_functions_with_the_way_out(blobs, kind):
     X, y = blobs
-    with pytest.raises(TypeError, match="must be 'linear' for sparse X, got .*TruncatedSVD") as error:
+    with pytest.raises(TypeError, match=r"must be 'linear' for sparse X, got .*TruncatedSVD") as error:
         ILH(**SMALL, hash_function=kind).fit(scipy.sparse.csr_matrix(X), y)
     sentence(error)
 

@@ -83,7 +83,7 @@ def test_indices_beyond_the_matrix_are_refused(matrix):
 
 
 def test_what_needs_an_array_names_the_way_out(matrix):
-    with pytest.raises(TypeError, match="queries must be a dense array here, got a sparse matrix .*TruncatedSVD"):
+    with pytest.raises(TypeError, match=r"queries must be a dense array here, got a sparse matrix .*TruncatedSVD"):
         as_matrix(matrix, "queries")
     with pytest.raises(TypeError, match="TruncatedSVD"):
         np.asarray(as_matrix(matrix, sparse=True))
