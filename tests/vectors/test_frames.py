@@ -85,5 +85,7 @@ def test_what_is_wrong_is_said_with_the_column(kind):
 
 
 def test_a_name_needs_a_frame():
-    with pytest.raises(ValueError, match="y must be given itself unless X is a frame with a column 'label', got ndarray"):
+    with pytest.raises(
+        ValueError, match="y must be given itself unless X is a frame with a column 'label', got ndarray"
+    ):
         named_columns(VALUES, "label", None)
