@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from ilhash.storage import (
     sha256_of,
     write_directory,
 )
-from ilhash.vectors import as_matrix, relative
+from ilhash.vectors import as_matrix, has_named_features, named_columns, relative, without_columns
 
 __all__ = ["Hasher", "Progress", "Provenance", "with_current_names"]
 
@@ -74,12 +74,16 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     origin_ : float32 array (D,), what is subtracted from every vector
     seed_ : int, what random_state came to
     n_features_in_, feature_names_in_ : int and array of str, as in scikit-learn
+    left_out_ : sequence of str, columns of frames and tables that are no features: ids and labels, by their names
     """
 
+    takes_sparse: ClassVar[bool] = False  # whether X may be a sparse matrix
     nested: ClassVar[bool] = True  # whether the first bits of a longer model are the shorter model
     # What else fit learns and a file keeps: attributes without their underscore, and how a file's value is taken.
     _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {}
     renamed: ClassVar[dict[str, str]] = {}  # parameters under names of earlier versions: what they are called now
+
+    left_out_: Sequence[str] = ()
 
     functions_: list[HashFunction]
     origin_: NDArray[np.float32]
@@ -163,9 +167,19 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._read(X, reset=False)
 
     def _read(self, X: Any, reset: bool) -> NDArray[Any]:
-        matrix = as_matrix(X)
-        validate_data(self, X if hasattr(X, "columns") else matrix, reset=reset, skip_check_array=True)
+        X = without_columns(X, self.left_out_)
+        matrix = as_matrix(X, sparse=self.takes_sparse)
+        validate_data(self, X if has_named_features(X) else matrix, reset=reset, skip_check_array=True)
         return matrix
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Remember columns of frames and tables that are no features.
+
+        Parameters
+        ----------
+        names : sequence of str, their names; where a frame has them, they are not looked at
+        """
+        self.left_out_ = list(dict.fromkeys(names))
 
     def _stream(
         self, matrix: Any, finish: Callable[[NDArray[np.float32]], NDArray[Any]], *stretch: int | None
@@ -194,6 +208,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         affinity: Any = None,
         pairs: Any = None,
+        ids: str | None = None,
         progress: Progress | None = None,
         client: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -208,12 +223,17 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array (n, D), also a memory map or what ilhash.open_vectors gives, of which only drawn rows are read
-        y : array (n,) or (n, L), or list of sets or lists, optional
-            Labels, several labels for each point (of one without any nothing is known), or an indicator matrix; not
-            looked at by unsupervised methods. Without any supervision ILH learns from Euclidean neighbours.
+            Or a sparse matrix of SciPy, for ILH with linear functions, which is never made dense. Or a frame of pandas
+            or polars or a table of pyarrow, whose columns are numbers, or vectors of one length.
+        y : array (n,) or (n, L), list of sets or lists, or str, optional
+            The name of a column of a frame, or labels, several labels for each point (of one without any nothing is
+            known), or an indicator matrix; not looked at by unsupervised methods. Without any supervision ILH learns
+            from Euclidean neighbours.
         affinity : sparse matrix (n, n), optional, symmetric, of signed weights, instead of y
         pairs : array (m, 3) or tuple, optional
             Rows (i, j, weight), or a tuple of pairs (m, 2) and weights (m,), instead of y.
+        ids : str, optional
+            The column of a frame that holds ids. It is no feature, nor is that of y, here and in all that comes later.
         progress : callable, optional
             Called with (bits done, bits in all) as bits finish; those of methods other than ILH finish together.
         client : dask.distributed.Client, optional, its workers train the bits, instead of n_jobs workers of joblib
@@ -230,8 +250,11 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_callable("progress", progress)
         graph, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
+        X, y, names = named_columns(X, y, ids)
         with self._all_or_nothing():
+            self.leave_out(names)
             self._fit(X, y, graph, means, progress)
+            self.leave_out(names)
         if check:
             self._check_quality(X, y, graph)
         return self
@@ -262,6 +285,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         place = one_bit(bit, len(self.functions_))
+        X, y, _ = named_columns(X, y, None)
         return self._rows_of_bit(place, X, y, {"affinity": affinity, "pairs": pairs})
 
     def provenance(self) -> list[Provenance]:
@@ -354,6 +378,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "n_features": self.n_features_in_,
             "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
             "seed": self.seed_,
+            **({"left_out": list(self.left_out_)} if self.left_out_ else {}),
             **self._own_document(),
         }
         return Contents(document, arrays, blobs)
@@ -382,6 +407,8 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = record.all_of("feature_names", str)
         if names:
             model.feature_names_in_ = np.asarray(record.all_of("feature_names", str, n=n_features), dtype=object)
+        if "left_out" in record:
+            model.leave_out(record.all_of("left_out", str))
         model.seed_ = record.whole("seed", most=2**128)
         model._read_own_document(record)
         model._prepare_encoder()
@@ -411,6 +438,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from ilhash import ILH
 
@@ -70,10 +71,12 @@ def test_arrays_of_the_wrong_shape_or_kind(X, message):
     sentence(error)
 
 
-def test_sparse_x_is_refused_with_the_way_out(blobs):
+@pytest.mark.parametrize("kind", ["kernel", "trees", LogisticRegression(), ["linear", "kernel"]])
+def test_sparse_x_is_refused_by_other_functions_with_the_way_out(blobs, kind):
     X, y = blobs
-    with pytest.raises(TypeError, match=r"X.toarray\(\)"):
-        ILH(**SMALL).fit(scipy.sparse.csr_matrix(X), y)
+    with pytest.raises(TypeError, match=r"must be 'linear' for sparse X, got .*TruncatedSVD") as error:
+        ILH(**SMALL, hash_function=kind).fit(scipy.sparse.csr_matrix(X), y)
+    sentence(error)
 
 
 def test_other_number_of_features(blobs):

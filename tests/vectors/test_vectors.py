@@ -315,7 +315,7 @@ def test_lists_and_objects_of_numbers_are_read():
         (np.array([[1, "b"]], dtype=object), ValueError, "object array that does not convert"),
         (np.array([[1, {}]], dtype=object), TypeError, "object array that does not convert"),
         (np.zeros((2, 2), "M8[s]"), ValueError, "must hold numbers"),
-        (scipy.sparse.csr_array((3, 3)), TypeError, "dense array, got a sparse matrix of shape .*toarray"),
+        (scipy.sparse.csr_array((3, 3)), TypeError, "dense array here, got a sparse matrix of shape .*TruncatedSVD"),
         (scipy.sparse.coo_matrix((3, 3)), TypeError, "dense array"),
     ],
 )

@@ -19,17 +19,20 @@ from ilhash.storage import write_files
 HitLists = Sequence[tuple[NDArray[Any], NDArray[Any]]]  # ids and distances of each query
 
 
-def read_vectors(source: str) -> tuple[Any, Any]:
-    """Open a file or a directory of files, or read a dataset by name (name::target), which may have labels too."""
+def read_vectors(source: str, without: Sequence[str] = ()) -> tuple[Any, Any]:
+    """Open a file or a directory of files, or read a dataset by name (name::target), which may have labels too.
+
+    Columns of a table that are no features are left out by their names.
+    """
     dataset = _named_dataset(source)
-    return (ilhash.open_vectors(source), None) if dataset is None else (dataset.X, dataset.y)
+    return (ilhash.open_vectors(source, without=without), None) if dataset is None else (dataset.X, dataset.y)
 
 
-def read_supervised(source: str) -> tuple[Any, dict[str, Any]]:
+def read_supervised(source: str, without: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
     """Return vectors and, of a dataset that has them, the labels or pairs that ``fit`` learns from."""
     dataset = _named_dataset(source)
     if dataset is None:
-        return ilhash.open_vectors(source), {}
+        return ilhash.open_vectors(source, without=without), {}
     if dataset.pairs is None:
         return dataset.X, {"y": dataset.y}
     from ilhash.affinity import with_random_dissimilar
@@ -50,6 +53,34 @@ def read_supervision(labels: str | None, pairs: str | None, affinity: Path | Non
     if affinity is not None:
         read["affinity"] = read_sparse(affinity)
     return read
+
+
+def read_own_columns(
+    vectors: str, labels: str | None, labels_column: str | None, ids_column: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return labels that a column of the vectors' table holds, and the columns that are no features."""
+    from ilhash.vectors.io import read_column
+
+    if labels is not None and labels_column is not None:
+        raise ValueError("one of --labels and --labels-column must be given, got both")
+    if ids_column is not None:
+        read_id_column(vectors, ids_column)  # which is there, and complete
+    read = {} if labels_column is None else {"y": read_column(vectors, labels_column)}
+    return read, [name for name in (ids_column, labels_column) if name is not None]
+
+
+def read_id_column(vectors: str, name: str) -> NDArray[Any]:
+    """Return the ids that a column of a table holds."""
+    from ilhash.vectors.io import read_column
+
+    return _complete(f"column {name!r} of {vectors}", read_column(vectors, name))
+
+
+def _complete(where: str, ids: NDArray[Any]) -> NDArray[Any]:
+    missing = sum(one is None for one in ids.tolist()) if ids.dtype == object else 0
+    if missing:
+        raise ValueError(f"{where} must have an id for every item, got none for {missing} of {len(ids)}")
+    return ids
 
 
 def _named_dataset(source: str) -> "ilhash.datasets.Dataset | None":
@@ -109,11 +140,7 @@ def read_ids(source: str) -> NDArray[Any]:
 
     path = Path(source)
     if path.suffix.lower() != ".txt":
-        ids = read_labels(source)
-        missing = sum(one is None for one in ids.tolist()) if ids.dtype == object else 0
-        if missing:
-            raise ValueError(f"{source} must have an id for every item, got none for {missing} of {len(ids)}")
-        return ids
+        return _complete(source, read_labels(source))
     lines = read_lines(path)
     blank = sum(not line for line in lines)
     if blank:
@@ -170,19 +197,20 @@ class NumbersAndPicture:
             tell(f"written: {', '.join(map(str, files))}")
 
 
-def hits_as_json(found: HitLists) -> str:
-    """Return one object per query, as JSON in ASCII."""
+def hits_as_json(found: HitLists, names: Sequence[Any] | None = None) -> str:
+    """Return one object per query, by its name or number, as JSON in ASCII."""
+    queries = zip(range(len(found)) if names is None else names, found, strict=True)
     return json.dumps(
-        [{"query": q, "ids": ids.tolist(), "distances": distances.tolist()} for q, (ids, distances) in enumerate(found)]
+        [{"query": q, "ids": ids.tolist(), "distances": distances.tolist()} for q, (ids, distances) in queries]
     )
 
 
-def hits_as_files(path: Path, found: HitLists) -> dict[Path, bytes]:
+def hits_as_files(path: Path, found: HitLists, names: Sequence[Any] | None = None) -> dict[Path, bytes]:
     """Return what is written: .json; .csv; .npz of offsets, ids and distances; .npy of ids, distances beside it."""
     if path.suffix == ".json":
-        return {path: hits_as_json(found).encode() + b"\n"}
+        return {path: hits_as_json(found, names).encode() + b"\n"}
     if path.suffix == ".csv":
-        return {path: _hits_as_csv(found)}
+        return {path: _hits_as_csv(found, names)}
     ids = [ids.astype(str) if ids.dtype == object else ids for ids, _ in found]
     distances = [distances for _, distances in found]
     if path.suffix == ".npz":
@@ -195,12 +223,12 @@ def hits_as_files(path: Path, found: HitLists) -> dict[Path, bytes]:
     return {path: _npy(np.array(ids)), distances_beside(path): _npy(np.array(distances))}
 
 
-def _hits_as_csv(found: HitLists) -> bytes:
+def _hits_as_csv(found: HitLists, names: Sequence[Any] | None) -> bytes:
     """Return a line for each hit, the nearest first."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(["query", "rank", "id", "distance"])
-    for query, (ids, distances) in enumerate(found):
+    for query, (ids, distances) in zip(range(len(found)) if names is None else names, found, strict=True):
         for rank, (one, distance) in enumerate(zip(ids.tolist(), distances.tolist(), strict=True), 1):
             lines.writerow([query, rank, one, distance])
     return text.getvalue().encode()

@@ -16,8 +16,8 @@ import ilhash
 Vectors = Annotated[
     str,
     Argument(
-        help="Vectors: a .npy, .npz, .csv, .parquet, .h5 or .zarr file (file::name picks one inside), a directory of "
-        "such files, or a dataset's name (name::target where `ilhash data list` shows targets)."
+        help="Vectors: a .npy, .npz (also of scipy.sparse), .csv, .parquet, .h5 or .zarr file (file::name picks one "
+        "inside), a directory of such files, or a dataset's name (name::target where `ilhash data list` shows targets)."
     ),
 ]
 Model = Annotated[Path, Argument(help="Directory of the model.")]
@@ -32,6 +32,12 @@ Written = Annotated[Path, Argument(help="Directory of a model, an index, shards 
 ModelOutput = Annotated[Path, Option("--output", "-o", help="Directory for the model.")]
 Labels = Annotated[
     str | None, Option(help="Labels, one per vector, or an indicator matrix; file.csv::column names a column.")
+]
+LabelsColumn = Annotated[
+    str | None, Option(help="The column of the vectors' own table, .parquet or .csv, that holds labels.")
+]
+IdsColumn = Annotated[
+    str | None, Option(help="The column of the vectors' own table, .parquet or .csv, that holds ids: no feature.")
 ]
 Pairs = Annotated[str | None, Option(help="Pairs: rows of i, j, weight (> 0 similar, < 0 dissimilar).")]
 Affinity = Annotated[Path | None, Option(help="Sparse signed matrix, .npz of scipy.sparse.save_npz.")]

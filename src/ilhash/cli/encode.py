@@ -2,14 +2,14 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 import ilhash
 from ilhash.cli._app import kept
-from ilhash.cli._files import check_new_file, read_vectors
-from ilhash.cli._options import Model, Vectors
+from ilhash.cli._files import check_new_file, read_id_column, read_vectors
+from ilhash.cli._options import IdsColumn, Model, Vectors
 from ilhash.cli._screen import Timer, progress, tell
 
 
@@ -17,6 +17,7 @@ def encode(
     model: Model,
     vectors: Vectors,
     output: Annotated[Path, Option("--output", "-o", help="File for the codes, .npy; or a directory of shards.")],
+    ids_column: IdsColumn = None,
     rows_per_shard: Annotated[int, Option(help="Codes in a shard of a directory.")] = 1_000_000,
     force: Annotated[bool, Option("--force", help="Replace a file that is already there.")] = False,
     known: Annotated[
@@ -27,7 +28,8 @@ def encode(
     """Write packed codes of vectors: uint8, most significant bit first.
 
     A .npy file gets a .json with the number of bits beside it. A directory gets shards and a manifest; the same command
-    goes on where a killed one ended.
+    goes on where a killed one ended. Columns that were no features when the model was trained are none here; with
+    --ids-column, ids are written beside the codes, where `index` and `push` find them.
     """
     one_file = output.suffix == ".npy"
     if one_file:
@@ -37,13 +39,13 @@ def encode(
     elif force:
         raise ValueError("--force must be given with a .npy file: a directory of shards is never replaced")
     loaded = ilhash.load(model)
-    X, _ = read_vectors(vectors)
+    ids = None if ids_column is None else read_id_column(vectors, ids_column)
+    X, _ = read_vectors(vectors, [*loaded.left_out_, *([] if ids_column is None else [ids_column])])
     shards = nullcontext() if one_file else kept(output, "finished shards")
     with Timer() as took, shards, progress("encoding", "vectors") as move:
         before = None if known is None else ilhash.open_codes(known)
-        written = ilhash.write_codes(
-            loaded, X, output, rows_per_shard=rows_per_shard, replace=force, known=before, progress=move
-        )
+        how: dict[str, Any] = {"ids": ids, "rows_per_shard": rows_per_shard, "replace": force}
+        written = ilhash.write_codes(loaded, X, output, **how, known=before, progress=move)
     what = "codes" if one_file else f"{len(written.names)} shards"
     size = f"{written.n_bits} bits ({written.shape[1]} bytes)"
     tell(f"encoded {len(X):,} vectors as {size} each in {took}; {what} in {output}")

@@ -11,6 +11,7 @@ from ilhash.cli import _options as option
 from ilhash.cli._app import kept
 from ilhash.cli._files import (
     check_new_directory,
+    read_own_columns,
     read_supervised,
     read_supervision,
     refuse_labels_among_features,
@@ -27,6 +28,8 @@ def fit(
         str, Option(help="ILH, one of those that `ilhash methods` lists, or a mix such as ilh:64+itq:64.")
     ] = "ILH",
     labels: option.Labels = None,
+    labels_column: option.LabelsColumn = None,
+    ids_column: option.IdsColumn = None,
     pairs: option.Pairs = None,
     affinity: option.Affinity = None,
     n_bits: Annotated[int | None, parameter("Number of bits, the paper's b.", "64", "--bits")] = None,
@@ -69,8 +72,9 @@ def fit(
         held_out = ilhash.HoldOut(hold_out or None, classes=hold_out_classes, n_report=n_report)
     check_new_directory("--output", output, force=force)
     refuse_labels_among_features(vectors, labels)
-    supervision = read_supervision(labels, pairs, affinity)
-    X, own = read_supervised(vectors)
+    by_name, left_out = read_own_columns(vectors, labels, labels_column, ids_column)
+    supervision = read_supervision(labels, pairs, affinity) | by_name
+    X, own = read_supervised(vectors, left_out)
     supervision = supervision or own
     if held_out is not None:
         if supervision.get("y") is None:
@@ -79,6 +83,7 @@ def fit(
     with Timer() as took, kept(checkpoint, "finished bits"):
         with nullcontext() if dask is None else connect(dask) as client, progress("training", "bits") as move:
             model.fit(X, **supervision, progress=move, client=client, checkpoint=checkpoint)
+        model.leave_out(left_out)
         model.save(output)
     trained_on = f"{len(X):,} vectors of {X.shape[1]} dimensions"
     tell(f"trained {len(model.functions_)} bits on {trained_on} in {took}; model in {output}")

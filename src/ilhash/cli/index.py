@@ -26,7 +26,11 @@ def index(
     ] = None,
     bits: CodeBits = None,
     ids: Annotated[
-        str | None, Option(help="Ids, one per code: the lines of a .txt file, or what a .npy or .csv file holds.")
+        str | None,
+        Option(
+            help="Ids, one per code: the lines of a .txt file, or what a .npy or .csv file holds; default those beside "
+            "the codes, or row numbers."
+        ),
     ] = None,
     add: Annotated[bool, Option("--add", help="Add to an index that is already there.")] = False,
     update: Annotated[bool, Option("--update", help="Give the items of --ids these codes instead of theirs.")] = False,
@@ -63,8 +67,6 @@ def _check(
         raise ValueError("--remove must be given without codes and without --ids, got some")
     if remove is None and codes is None:
         raise ValueError("codes must be given, a .npy file or shards, got none")
-    if update and ids is None:
-        raise ValueError("--update must be given with --ids, the items that get other codes, got none")
     if output.exists() and not chosen:
         raise ValueError(f"--output must be a new folder, got {output}, which exists; --add adds to an index")
     return None if ids is None else read_ids(ids)
@@ -89,16 +91,18 @@ def _follow(output: Path, model: Any, vectors: str, ids: str | None) -> None:
 
 
 def _add(output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None, *, add: bool) -> None:
-    kind = "int" if names is None or names.dtype.kind in "iu" else "str"
-    opened = _opened(output, codes, bits) if add else _made(output, codes, bits, kind)
+    opened = _opened(output, codes, bits) if add else _made(output, codes, bits, names)
     with Timer() as took, errors.status("indexing"), opened as (made, new):
-        made.add_blocks(new.blocks(ROWS_AT_ONCE), names)
+        made.add_blocks(new.blocks(ROWS_AT_ONCE), new.ids if names is None else names)
         size = _size(made)
     tell(f"indexed {len(new):,} codes of {new.n_bits} bits in {took}; {output} holds {size}")
 
 
 def _update(output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None) -> None:
     with Timer() as took, errors.status("indexing"), _opened(output, codes, bits) as (made, new):
+        names = new.ids if names is None else names
+        if names is None:
+            raise ValueError("--update must be given with --ids, the items that get other codes, got none")
         made.update(new.read(), names)
         size = _size(made)
     tell(f"updated {len(new):,} items in {took}; {output} holds {size}")
@@ -130,12 +134,14 @@ def _opened(
 
 @contextmanager
 def _made(
-    output: Path, codes: Path, bits: int | None, ids: str
+    output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None
 ) -> Iterator[tuple[ilhash.HammingIndex, ilhash.encoding.StoredCodes]]:
     """Give an index that appears when all went well, and the codes, whose model it keeps."""
     new = ilhash.open_codes(codes, bits)
+    names = new.ids if names is None else names
+    kind = "int" if names is None or names.dtype.kind in "iu" else "str"
     with (
         new_folder(output) as folder,
-        ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=ids, model=new) as made,
+        ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=kind, model=new) as made,
     ):
         yield made, new

@@ -21,7 +21,11 @@ def push(
     url: Url,
     bits: CodeBits = None,
     ids: Annotated[
-        str | None, Option(help="Ids, one per code: lines of a .txt file, or a .npy or .csv file; default row numbers.")
+        str | None,
+        Option(
+            help="Ids, one per code: lines of a .txt file, or a .npy or .csv file; default those beside the codes, or "
+            "row numbers."
+        ),
     ] = None,
     table: Table = "ilhash",
     update: Annotated[bool, Option("--update", help="Give items that are there these codes.")] = False,
@@ -31,7 +35,7 @@ def push(
     Items that are there with the same code are passed over. A place is made where there is none.
     """
     new = ilhash.open_codes(codes, bits)
-    names = None if ids is None else read_ids(ids)
+    names = new.ids if ids is None else read_ids(ids)
     if names is not None and len(names) != len(new):
         raise ValueError(f"--ids must be one per code, got {len(names)} for {len(new)} codes")
     kind = "int" if names is None or names.dtype.kind in "iu" else "str"

@@ -17,6 +17,7 @@ from ilhash.cli._files import (
     distances_beside,
     hits_as_files,
     hits_as_json,
+    read_id_column,
     read_ids,
     read_vectors,
 )
@@ -44,6 +45,9 @@ def search(
     ] = "hamming",
     vectors: Annotated[str | None, Option(help="Vectors of the items, for --order vectors.")] = None,
     ids: Annotated[str | None, Option(help="Ids of --vectors, row by row; without, ids are row numbers.")] = None,
+    ids_column: Annotated[
+        str | None, Option(help="The column of the queries' table, .parquet or .csv, that names them in what is shown.")
+    ] = None,
     shortlist: Annotated[
         int | None, Option(help="Items that margins or vectors put in order; default 10 k, at least 1,000.")
     ] = None,
@@ -57,13 +61,14 @@ def search(
 ) -> None:
     """Find the nearest items of codes (or of vectors), exactly."""
     _check(order, model, radius, vectors, ids, shortlist)
+    names = None if ids_column is None else read_id_column(queries, ids_column).tolist()
     if output is not None:
         check_new_file("--output", output, (".npy", ".npz", ".json", ".csv"), force=force)
         if output.suffix == ".npy":
             check_new_file("--output", distances_beside(output), (".npy",), force=force)
     with _opened(index, table) as opened, errors.status("searching"):
         threads = {"n_threads": n_threads} if isinstance(opened, ilhash.HammingIndex) else {}
-        asked = _Queries(opened, queries, model)
+        asked = _Queries(opened, queries, model, [] if ids_column is None else [ids_column])
         with Timer() as took:
             if radius is not None:
                 found, exact = list(asked.index.within(asked.codes(), radius, **threads)), True
@@ -71,11 +76,11 @@ def search(
                 hits = asked.nearest(order, k, threads, shortlist, vectors, ids)
                 found, exact = list(zip(hits.ids, hits.distances, strict=True)), hits.exact
     if output is not None:
-        write_files(hits_as_files(output, found))
+        write_files(hits_as_files(output, found, names))
     if as_json:
-        plain.out(hits_as_json(found))
+        plain.out(hits_as_json(found, names))
         return
-    _show(found)
+    _show(found, names)
     how = "exact" if exact else f"{order} within a shortlist"
     note = f"; written to {output}" if output else ""
     tell(f"{len(found):,} queries in {1e3 * took.seconds:.1f} ms, {how}, ordered by (distance, id){note}")
@@ -116,7 +121,7 @@ def _searched(index: Any, made_by: Any) -> Any:
 class _Queries:
     """Codes, or vectors and the model of the index."""
 
-    def __init__(self, index: Any, source: str, model: Path | None) -> None:
+    def __init__(self, index: Any, source: str, model: Path | None, left_out: list[str]) -> None:
         self.model: Any = None if model is None else ilhash.load(model)
         if self.model is None:
             described = Path(source).is_dir() or Path(f"{source}.json").exists()
@@ -126,7 +131,8 @@ class _Queries:
         if self.model is None and self.stored.n_bits != self.index.n_bits:
             raise ValueError(f"{source} must have {self.index.n_bits} bits, got {self.stored.n_bits}")
         if self.model is not None:
-            self.vectors = read_vectors(source)[0]
+            self.left_out = [*self.model.left_out_, *left_out]
+            self.vectors = read_vectors(source, self.left_out)[0]
 
     def codes(self) -> Any:
         return self.stored.read() if self.model is None else self.model.transform(self.vectors)
@@ -149,7 +155,7 @@ class _Queries:
             return self.index.search(self.codes(), k, **threads)
         near = self.index.search(self.codes(), shortlist or max(1000, 10 * k), **threads)
         asked = np.asarray(self.vectors[:], np.float32)
-        return ilhash.search.rescore(near, asked, read_vectors(vectors)[0], k, ids=names)
+        return ilhash.search.rescore(near, asked, read_vectors(vectors, self.left_out)[0], k, ids=names)
 
     def _by_margins(self, k: int, threads: dict[str, int], shortlist: int | None, vectors: str | None, ids: Any) -> Any:
         """Let margins order a shortlist: those that a folder keeps, or those of the items' vectors."""
@@ -159,11 +165,11 @@ class _Queries:
             raise ValueError(f"--order margins must be given {rule} here, got {vectors or 'none'}")
         if is_folder:
             return self.index.search_margins(margins, k, shortlist=shortlist, **threads)
-        items = self.model.decision_function(read_vectors(str(vectors))[0])
+        items = self.model.decision_function(read_vectors(str(vectors), self.left_out)[0])
         return self.index.search_margins(margins, items, k, ids=ids, shortlist=shortlist)
 
 
-def _show(found: HitLists) -> None:
+def _show(found: HitLists, names: list[Any] | None) -> None:
     table = Rows("query", "hits", "nearest: id (distance)")
     for q, (ids, distances) in enumerate(found[:ROWS_SHOWN]):
         shown = zip(ids[:HITS_SHOWN], distances[:HITS_SHOWN], strict=True)
@@ -171,7 +177,11 @@ def _show(found: HitLists) -> None:
             f"{name} ({distance:.4g})" if distances.dtype.kind == "f" else f"{name} ({distance})"
             for name, distance in shown
         ]
-        table.add_row(str(q), f"{len(ids):,}", ", ".join(nearest) + (", ..." if len(ids) > HITS_SHOWN else ""))
+        table.add_row(
+            str(q if names is None else names[q]),
+            f"{len(ids):,}",
+            ", ".join(nearest) + (", ..." if len(ids) > HITS_SHOWN else ""),
+        )
     plain.print(table)
     if len(found) > ROWS_SHOWN:
         tell(f"and {len(found) - ROWS_SHOWN:,} more queries")

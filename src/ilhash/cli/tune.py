@@ -15,6 +15,7 @@ from ilhash.cli._app import kept
 from ilhash.cli._files import (
     NumbersAndPicture,
     check_new_directory,
+    read_own_columns,
     read_supervised,
     read_supervision,
     refuse_labels_among_features,
@@ -30,6 +31,8 @@ def tune(
     output: option.ModelOutput,
     n_bytes: Annotated[int, Option("--bytes", help="Bytes of a code, at most.")] = 16,
     labels: option.Labels = None,
+    labels_column: option.LabelsColumn = None,
+    ids_column: option.IdsColumn = None,
     pairs: option.Pairs = None,
     affinity: option.Affinity = None,
     k: Annotated[int, Option("-k", "--k", help="Nearest items that are looked at.")] = 10,
@@ -57,8 +60,9 @@ def tune(
     check_new_directory("--output", output, force=force)
     written = NumbersAndPicture(json_path, plot, force=force)
     refuse_labels_among_features(vectors, labels)
-    given = read_supervision(labels, pairs, affinity)
-    X, own = read_supervised(vectors)
+    by_name, left_out = read_own_columns(vectors, labels, labels_column, ids_column)
+    given = read_supervision(labels, pairs, affinity) | by_name
+    X, own = read_supervised(vectors, left_out)
     more = option.given({"unlabeled": unlabeled, "settings": None})
     folder = output.parent / f"{output.name}.tuning"
     with kept(folder, "trained bits"), progress_of_work("core seconds") as move:
@@ -77,6 +81,7 @@ def tune(
             checkpoint=folder,
             progress=move,
         )
+    found.model.leave_out(left_out)
     found.model.save(output)
     shutil.rmtree(folder)
     written.write(found.to_dict(), lambda: plots.tuning(found))

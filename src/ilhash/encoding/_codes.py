@@ -18,11 +18,13 @@ import numpy as np
 from ilhash import codes
 from ilhash._checks import check_count, check_encoder
 from ilhash._fingerprints import bits_of
+from ilhash._ids import as_ids
 from ilhash.encoding._known import Continued
-from ilhash.encoding._shards import Witness, open_shards, write_shards
+from ilhash.encoding._names import StoredIds, ids_as_bytes
+from ilhash.encoding._shards import IDS, Witness, open_shards, write_shards
 from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged, read_bits
-from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, write_files
-from ilhash.vectors import as_matrix, fingerprint
+from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, sha256_of, write_file, write_files
+from ilhash.vectors import as_matrix, column, fingerprint, without_columns
 from ilhash.vectors.io import open_vectors
 
 ROWS_PER_SHARD = 1_000_000
@@ -34,6 +36,7 @@ def write_codes(
     X: Any,
     path: str | os.PathLike[str],
     *,
+    ids: Any = None,
     rows_per_shard: int = ROWS_PER_SHARD,
     replace: bool = False,
     known: StoredCodes | None = None,
@@ -49,8 +52,9 @@ def write_codes(
     Parameters
     ----------
     model : a fitted model
-    X : array (n, D), also a memory map or what ilhash.open_vectors gives
+    X : array (n, D), also a memory map, a sparse matrix or what ilhash.open_vectors gives
     path : a new .npy file; or a new directory, or one that holds shards of the same model and vectors
+    ids : ids of the rows, or the column of a frame that holds them; kept beside the codes, as ``open_codes(path).ids``
     rows_per_shard : codes in every shard but the last
     replace : whether a .npy file that is there is replaced
     known : codes of these vectors by a model that has some of the bits (``open_codes``): only the others are computed
@@ -61,11 +65,15 @@ def write_codes(
     StoredCodes, the codes, opened
     """
     check_encoder(model)
+    names = column(X, ids, "ids") if isinstance(ids, str) else ids
+    X = X if not isinstance(ids, str) else without_columns(X, [ids])
     model.encode_blocks(X, 0, 0)  # refuses what it could not encode before anything is written
-    target, vectors, n_bits = Path(path), as_matrix(X), len(model.functions_)
+    features = without_columns(X, getattr(model, "left_out_", ()))
+    target, vectors, n_bits = Path(path), as_matrix(features, sparse=True), len(model.functions_)
     check_count("rows_per_shard", rows_per_shard)
     model = model if known is None else Continued(model, known, vectors)
     bits = list(bits_of(model) or ())
+    named = None if names is None else ids_as_bytes(as_ids(names, len(vectors), None))
 
     def encode(first: int, last: int) -> Generator[Codes]:
         with closing(model.encode_blocks(X, first, last)) as encoded:
@@ -79,10 +87,13 @@ def write_codes(
             raise ValueError(f"path must be a new file, got {target}, which exists")
         witness = Witness(vectors)
         with closing(encode(0, len(vectors))) as blocks:
-            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint(), bits)
+            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint(), bits, named)
     else:
         about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint(), "bits": bits}
+        about |= {} if named is None else {"ids": sha256_of([named])}
         write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard, Witness(vectors))
+        if named is not None:
+            write_file(target / IDS, [named])
         if progress is not None:
             progress(len(vectors), len(vectors))
     return open_codes(target)
@@ -110,7 +121,13 @@ def open_codes(path: str | os.PathLike[str], n_bits: int | None = None) -> Store
 
 
 def store_codes(
-    path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None, bits: Sequence[str] = ()
+    path: Path,
+    blocks: Iterable[Codes],
+    n_rows: int,
+    n_bits: int,
+    model: str | None,
+    bits: Sequence[str] = (),
+    ids: bytes | None = None,
 ) -> None:
     """Write codes and their description to a .npy file; what was there before is replaced when all is written.
 
@@ -123,6 +140,7 @@ def store_codes(
     n_rows, n_bits : int, how many codes there are in all, and bits of each
     model : str, optional, fingerprint of the model that made them
     bits : sequence of str, optional, fingerprints of its bits
+    ids : bytes, optional, what is written of ids, beside the codes
     """
     digest = hashlib.sha256()
 
@@ -135,13 +153,21 @@ def store_codes(
     def description() -> Iterator[bytes]:
         about = {"n_bits": n_bits, "layout": LAYOUT, "rows": n_rows, "model": model, "sha256": digest.hexdigest()}
         about |= {"bits": list(bits)} if bits else {}
+        about |= {} if ids is None else {"ids": sha256_of([ids])}
         yield DESCRIPTION.to_bytes(about) + b"\n"
 
-    write_files({path: content(), _beside(path): description()})
+    named: dict[Path, Iterable[Any]] = {} if ids is None else {_ids_beside(path): [ids]}
+    write_files({path: content(), **named, _beside(path): description()})
+    if ids is None:
+        _ids_beside(path).unlink(missing_ok=True)  # of codes that were replaced
 
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
+
+
+def _ids_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.ids.npz")
 
 
 def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
@@ -165,7 +191,9 @@ def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
     sha256 = about.text("sha256", SHA256) if about is not None and "sha256" in about else None
     shard = Shard(path, (int(found.shape[0]), int(found.shape[1])), sha256, linked=True)
     made_by = (None, None) if about is None else (_fingerprint_of_model(about), read_bits(about, bits))
-    return StoredCodes(path, bits, [shard], *made_by)
+    named = about is not None and "ids" in about
+    ids = StoredIds(_ids_beside(path), about.text("ids", SHA256)) if named and about is not None else None
+    return StoredCodes(path, bits, [shard], *made_by, ids)
 
 
 def _fingerprint_of_model(about: Record) -> str | None:

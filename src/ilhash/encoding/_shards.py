@@ -17,10 +17,12 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._version import __version__
+from ilhash.encoding._names import StoredIds
 from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, read_bits
 from ilhash.storage import TEMPORARY, DamagedFileError, Record, Sealed, make_folder, npy_header, sha256_of, write_file
 from ilhash.vectors import VectorSource, fingerprint, state_of_files
 
+IDS = "ids.npz"
 MANIFEST = Sealed("manifest.json", "shards", 1, kind="codes")
 _NAME = r"codes-[0-9]{6,12}\.npy"
 
@@ -42,7 +44,7 @@ class Witness:
         if isinstance(self.X, VectorSource) and not self.X.by_row:
             return None
         some = np.unique(np.linspace(first, last - 1, 64).astype(np.int64))
-        return fingerprint(np.asarray(self.X[some]))
+        return fingerprint(self.X[some])
 
     def refuse_change(self, first: int, last: int, rows: str | None) -> None:
         """Refuse vectors that are no longer what they were when this began."""
@@ -226,4 +228,5 @@ def open_shards(folder: Path, n_bits: int | None) -> StoredCodes:
     if n_bits not in (None, bits):
         raise ValueError(f"{folder} must have {n_bits} bits, got {bits} (stated in its manifest)")
     shards = [done.shard(folder, bits) for done in finished.values()]
-    return StoredCodes(folder, bits, shards, about.text("model", SHA256), read_bits(about, bits))
+    ids = StoredIds(folder / IDS, about.text("ids", SHA256)) if "ids" in about else None
+    return StoredCodes(folder, bits, shards, about.text("model", SHA256), read_bits(about, bits), ids)

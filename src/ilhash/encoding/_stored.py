@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ilhash import codes
 from ilhash._fingerprints import BIT_FINGERPRINT, Bits
+from ilhash.encoding._names import StoredIds
 from ilhash.storage import DamagedFileError, Record, StorageError, check_sha256, sha256_of_file
 from ilhash.vectors import blocks
 from ilhash.vectors.io import open_vectors
@@ -103,6 +104,7 @@ class StoredCodes:
     shards : the files, of which ``names`` are the names
     model : fingerprint of the model that made the codes; None where it is not known
     bit_fingerprints : those of its bits; None where they are not known
+    ids : the file of their ids, where there is one
     """
 
     def __init__(
@@ -112,13 +114,19 @@ class StoredCodes:
         shards: Sequence[Shard],
         model: str | None = None,
         bit_fingerprints: Bits | None = None,
+        ids: StoredIds | None = None,
     ) -> None:
-        self.path, self.n_bits, self.model, self._shards = path, n_bits, model, shards
+        self.path, self.n_bits, self.model, self._shards, self._ids = path, n_bits, model, shards, ids
         self.bit_fingerprints = bit_fingerprints
         self.shape = (sum(shard.shape[0] for shard in shards), codes.bytes_per_code(n_bits))
         self.names = [shard.path.name for shard in shards]
         for shard in shards:
             shard.open()  # a file that is missing or of another shape is said now
+
+    @property
+    def ids(self) -> NDArray[Any] | None:
+        """Ids that were written beside the codes, verified: int64, or texts as objects; None where there are none."""
+        return None if self._ids is None else self._ids.read(len(self))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -168,6 +176,7 @@ class StoredCodes:
         """
         for _ in self.blocks(1 << 20):
             pass
+        _ = self.ids
         return sum(shard.path.stat().st_size for shard in self._shards)
 
     def read(self) -> Codes:

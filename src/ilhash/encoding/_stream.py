@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ilhash._checks import check_count, check_threads
 from ilhash.parallel import single_threaded_blas
-from ilhash.vectors import as_matrix, blocks
+from ilhash.vectors import SparseRows, as_matrix, blocks
 
 BLOCK_BYTES = 8 << 20  # of float32 that a thread works on at once
 WORK_BYTES = 256 << 20  # of float32 that a thread makes of a block: thousands of centres, or of bits, take fewer rows
@@ -40,7 +40,7 @@ def stream(
     Parameters
     ----------
     work : callable, gets the rows as a slice, and the block
-    X : array (n, D) or VectorSource, what is read
+    X : array (n, D), VectorSource or sparse matrix, what is read
     first, last : int, optional, the stretch of rows; by default all of them
     n_threads : int, optional, threads; by default, and for -1, one per core
     numbers_per_row : int, what ``work`` makes of each row on its way
@@ -49,10 +49,10 @@ def stream(
     -------
     iterator of (slice, result)
     """
-    X = as_matrix(X)
+    X = as_matrix(X, sparse=True)
     first = check_count("first", first, 0)
     end = len(X) if last is None else min(check_count("last", last, 0), len(X))
-    row_bytes = 4 * X.shape[1]
+    row_bytes = 4 * X.shape[1] if not isinstance(X, SparseRows) else max(64, X.nbytes // len(X))
     threads = joblib.cpu_count if n_threads is None else partial(check_threads, n_threads)
     n_workers = 1 if (end - first) * row_bytes <= BLOCK_BYTES else threads()
     step = max(1, min(BLOCK_BYTES, AHEAD_BYTES // n_workers) // row_bytes)

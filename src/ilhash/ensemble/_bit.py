@@ -19,7 +19,7 @@ from ilhash.functions import Fitted, HashFunction, Learner
 from ilhash.objective import Loss
 from ilhash.starts import WAYS, Hyperplane, ProjectedStart, RandomStart, Start, sides_of_classes, sides_of_points
 from ilhash.storage import Record
-from ilhash.vectors import GatheredRows, gather, in_memory, kept_map, opened, portable
+from ilhash.vectors import GatheredRows, SparseRows, gather, in_memory, kept_map, opened, portable
 from ilhash.zstep import ZStep, minimize, stays
 
 STARTED = ("random", "projection", "given")  # what a z-step may begin with
@@ -178,8 +178,8 @@ class BitTrainer:
         self.__dict__.update(state, X=kept_map(state["X"]))
 
     def files(self) -> Any:
-        """Return what a worker must open by itself, or None where X travels as an array."""
-        return None if isinstance(self._portable_X, np.ndarray) else self._portable_X
+        """Return what a worker must open by itself, or None where X travels as an array or sparse matrix."""
+        return None if isinstance(self._portable_X, np.ndarray | SparseRows) else self._portable_X
 
     def in_memory(self) -> BitTrainer:
         """Return a trainer whose X travels as an array."""

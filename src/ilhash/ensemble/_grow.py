@@ -21,7 +21,7 @@ from ilhash.ensemble._ilh import ILH
 from ilhash.evaluation import PrecisionBitByBit
 from ilhash.functions import Encoder, HashFunction
 from ilhash.parallel import run
-from ilhash.vectors import as_matrix, gather
+from ilhash.vectors import SparseRows, as_matrix, gather, named_columns, without_columns
 
 # Bits [8i, 8i + 8) are encoded together, and vectors in chunks of this many, whatever the number of workers: products
 # of other shapes may round a margin of zero to the other side.
@@ -129,13 +129,16 @@ def grow(
     held_out = hold_out(held_out)
     workers = max(1, joblib.effective_n_jobs(model.n_jobs))
     step = workers if step is None else check_count("step", step)
-    known = read_labels(y, len(as_matrix(X)), model.unlabeled)
+    X, y, names = named_columns(X, y, None)
+    X, names = without_columns(X, model.left_out_), [*model.left_out_, *names]
+    matrix = as_matrix(X, sparse=True)
+    known = read_labels(y, len(matrix), model.unlabeled)
     labels, (validation, *_) = held_out.labels(known), held_out.validation_sets(known)
     precision = PrecisionBitByBit(validation.relevant, k, n_threads=workers)
     curve: list[float] = []
     with _each_warning_once():
         pool = _first_bits(model, X, labels, min(step, max_bits), max_bits)
-        judge = _Judge(pool, as_matrix(X), validation, workers)
+        judge = _Judge(pool, matrix, validation, workers)
         while True:
             judge.extend(curve, pool.functions_, precision, final=len(pool.functions_) == max_bits)
             if progress is not None and curve:
@@ -144,9 +147,10 @@ def grow(
             if clear is not None or len(curve) >= max_bits:
                 break
             pool.add_bits(min(step, max_bits - len(pool.functions_)), X, labels)
+    pool.leave_out(names)
     end = clear or max_bits
     values = np.array(curve[:end])
-    report = _report(pool, end, as_matrix(X), held_out.report_sets(known), k, workers)
+    report = _report(pool, end, matrix, held_out.report_sets(known), k, workers)
     return Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule, report)
 
 
@@ -190,7 +194,7 @@ def _first_bits(model: ILH, X: Any, labels: Labels | LabelSets, n_bits: int, max
     if not hasattr(model, "functions_"):
         first: ILH = clone(model).set_params(n_bits=n_bits)
         return first.fit(X, labels)
-    if model.fingerprint_ != data_fingerprint(as_matrix(X), labels):
+    if model.fingerprint_ != data_fingerprint(as_matrix(X, sparse=True), labels):
         raise ValueError(
             "model must be untrained, or trained on this X with the same points held out, got one that was fitted on "
             "other data or on the points it is to be judged by"
@@ -204,7 +208,8 @@ class _Judge:
     def __init__(self, model: ILH, X: NDArray[Any], validation: ValidationSet, workers: int) -> None:
         rows = np.concatenate([validation.base, validation.queries])
         self._n_base = len(validation.base)
-        self._vectors = np.ascontiguousarray(gather(X, rows, model.origin_).values)
+        values: Any = gather(X, rows, model.origin_).values
+        self._vectors = values if isinstance(values, SparseRows) else np.ascontiguousarray(values)
         self._workers = workers
 
     def extend(

@@ -40,6 +40,7 @@ from ilhash.ensemble._ilh_parameters import (
     drawn_features,
     mac_penalties,
     number_of_centers,
+    refuse_dense_functions,
     training_size,
     training_sizes,
 )
@@ -63,7 +64,16 @@ from ilhash.objective import Loss
 from ilhash.parallel import run, single_threaded_blas
 from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection
 from ilhash.storage import DamagedFileError, Record
-from ilhash.vectors import GatheredRows, gather, on_disk, origin_of, refuse_non_finite_anywhere, take_rows
+from ilhash.vectors import (
+    GatheredRows,
+    SparseRows,
+    gather,
+    named_columns,
+    on_disk,
+    origin_of,
+    refuse_non_finite_anywhere,
+    take_rows,
+)
 from ilhash.zstep import MAX_SWEEPS
 
 N_NEIGHBORS = 100  # the paper's number of similar, and of dissimilar, neighbours; fewer where there are fewer
@@ -151,6 +161,7 @@ class ILH(Generational):
     (100, 1)
     """
 
+    takes_sparse = True
     _kept: ClassVar[dict[str, Callable[[Record, str], Any]]] = {
         "n_train": Record.whole,
         "n_disjoint": Record.whole,
@@ -241,6 +252,7 @@ class ILH(Generational):
         self
         """
         check_is_fitted(self)
+        X, y, _ = named_columns(X, y, None)
         with self._all_or_nothing():
             supervision, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
             self._fit_more(check_count("n", n, 1, MOST_BITS), X, y, supervision, means, progress)
@@ -423,9 +435,13 @@ class ILH(Generational):
             raise ValueError("hash_function must name at least one function, got an empty list")
         return [self._learner(kind, X, supervision) for kind in wanted]
 
-    def _learner(self, kind: Any, X: NDArray[Any], supervision: Supervision) -> Learner:
+    def _learner(self, kind: Any, X: Any, supervision: Supervision) -> Learner:
+        if isinstance(X, SparseRows):
+            refuse_dense_functions(kind)
+
         def sample(size: int) -> GatheredRows:
-            return gather(X, sample_rows(supervision, self.seed_, size), self.origin_)
+            rows: GatheredRows = gather(X, sample_rows(supervision, self.seed_, size), self.origin_)
+            return rows
 
         settings = LearnerSettings(
             C=self.C,
@@ -491,6 +507,11 @@ class ILH(Generational):
         self.draws_ = [*self.draws_, {"first": first, **how}]
 
     # -------------------------------------------------------------------------------------------- parts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.hash_function in ("linear", ["linear"])
+        return tags
 
     def weights(self) -> NDArray[np.float32]:
         """Return the weights of linear functions, without biases.

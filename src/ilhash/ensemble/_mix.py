@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count
@@ -78,6 +79,8 @@ class Mix(Hasher):
         mix = cls([clone(family) for family in side.models])
         mix._assemble(side.models, side.owner)
         return mix
+
+    takes_sparse = True  # families that do not will say so
 
     # -------------------------------------------------------------------------------------------- parameters
 
@@ -242,10 +245,16 @@ class Mix(Hasher):
     def _assemble(self, families: list[Any], family: NDArray[np.int64]) -> None:
         """Put bits together: the i-th bit of a family is the i-th that ``family`` names."""
         self.families_, self.family_ = families, family
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "left_out_"):
             if hasattr(families[0], name):
                 setattr(self, name, getattr(families[0], name))
         self._prepare_encoder()
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Remember columns of frames and tables that are no features, in all families."""
+        super().leave_out(names)
+        for family in getattr(self, "families_", ()):
+            family.leave_out(names)
 
     def _prepare_encoder(self) -> None:
         self._side = SideBySide(self.families_, self.family_)
@@ -335,6 +344,7 @@ class Mix(Hasher):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = any(getattr(model, "supervised", False) for model in self._named().values())
+        tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for model in self._named().values())
         return tags
 
 

@@ -16,7 +16,7 @@ from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.evaluation import PrecisionBitByBit
 from ilhash.hasher import Hasher
-from ilhash.vectors import as_matrix, take_rows
+from ilhash.vectors import as_matrix, has_named_features, named_columns, take_rows, without_columns
 
 Curve = NDArray[np.float64]
 
@@ -91,7 +91,9 @@ def prune(
     (8, True)
     """
     held_out = hold_out(held_out)
-    X = X if hasattr(X, "columns") else as_matrix(X)
+    X, y, _ = named_columns(X, y, None)
+    X = without_columns(X, getattr(model, "left_out_", ()))
+    X = X if has_named_features(X) else as_matrix(X, sparse=True)
     y = _checked(model, X, y, n_bits, held_out, unseen_weight)
     trials = _trials(model, X, held_out.validation_sets(y), k, unseen_weight, n_threads)
     chosen, values = chosen_one_by_one(trials, len(model.functions_), n_bits, progress)
@@ -161,7 +163,7 @@ def _checked(model: Any, X: Any, y: Any, n_bits: int, held_out: HoldOut, unseen_
     check_fraction("unseen_weight", unseen_weight, "a number")
     y = read_labels(y, len(X), getattr(model, "unlabeled", -1))
     for ensemble in generations_of(model):
-        refuse_training_points(ensemble, as_matrix(X), y, held_out)
+        refuse_training_points(ensemble, as_matrix(X, sparse=True), y, held_out)
     return y
 
 

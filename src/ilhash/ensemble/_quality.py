@@ -16,7 +16,7 @@ from ilhash.ensemble._bit import BitReport
 from ilhash.parallel import single_threaded_blas
 from ilhash.rotations import random_rotation, rotate_to_corners
 from ilhash.starts import Judge, judge_of_labels, judge_of_neighbors, judge_of_pairs
-from ilhash.vectors import gather
+from ilhash.vectors import SparseRows, gather, principal_of_sparse, projected_on
 
 FEWEST_BITS = 16
 FEWEST_POINTS = 1_000
@@ -70,12 +70,13 @@ def _of_edges(model: Any, supervision: Supervision) -> list[str]:
 def _of_codes(model: Any, X: Any, supervision: Supervision) -> list[str]:
     pool = UniformOrder(supervision.n_points, supervision.drawable)
     rows = np.sort(pool.take(seed_for(model.seed_, "held out", 3), 0, min(SAMPLE, pool.size)))
-    values = np.asarray(gather(X, rows, model.origin_).values)
+    values = gather(X, rows, model.origin_).values
     n_bits = min(MOST_BITS, len(model.functions_))
     short = model[:n_bits]
 
-    def own(vectors: NDArray[np.float32]) -> Codes:
-        return _signs(short._encoder.margins(np.ascontiguousarray(vectors)))
+    def own(vectors: Any) -> Codes:
+        dense = not isinstance(vectors, SparseRows)
+        return _signs(short._encoder.margins(np.ascontiguousarray(vectors) if dense else vectors))
 
     found = _of_equal_bits(own(values))
     judge, judged = _judge(model, X, supervision, values)
@@ -109,7 +110,7 @@ def _of_equal_bits(codes: Codes) -> list[str]:
     ]
 
 
-def _judge(model: Any, X: Any, supervision: Supervision, values: NDArray[np.float32]) -> tuple[Judge | None, int]:
+def _judge(model: Any, X: Any, supervision: Supervision, values: Any) -> tuple[Judge | None, int]:
     """Return a small retrieval among vectors relative to the origin, and how many points or pairs it is by."""
     seed = seed_for(model.seed_, "held out", 4)
     similarity = supervision.similarity(seed, SAMPLE)
@@ -118,7 +119,7 @@ def _judge(model: Any, X: Any, supervision: Supervision, values: NDArray[np.floa
     if similarity is None:
         judge = judge_of_neighbors(values, seed)
     else:
-        own = np.asarray(gather(X, similarity.rows, model.origin_).values)
+        own = gather(X, similarity.rows, model.origin_).values
         if isinstance(similarity, SharedLabels):
             judge = judge_of_labels(similarity, own, values, supervision.n_points, seed)
         else:
@@ -126,8 +127,10 @@ def _judge(model: Any, X: Any, supervision: Supervision, values: NDArray[np.floa
     return judge, 0 if judge is None else len(judge.weights)
 
 
-def _itq(values: NDArray[np.float32], n_bits: int, seed: int) -> Callable[[NDArray[np.float32]], Codes] | None:
+def _itq(values: Any, n_bits: int, seed: int) -> Callable[[Any], Codes] | None:
     """Learn ITQ from a few points; None where they vary in too few directions."""
+    if isinstance(values, SparseRows):
+        return _itq_of_sparse(values, n_bits, seed)
     mean = values.mean(axis=0)
     centered = values - mean
     d = centered.shape[1]
@@ -137,11 +140,25 @@ def _itq(values: NDArray[np.float32], n_bits: int, seed: int) -> Callable[[NDArr
     variances, axes = scipy.linalg.eigh(covariance, subset_by_index=[d - n_bits, d - 1])
     if variances[0] <= 1e-10 * variances[-1]:
         return None
-    projected = centered @ axes.astype(np.float32)
+    directions = _turned(centered @ axes.astype(np.float32), axes, seed)
+    return lambda vectors: _signs((vectors - mean) @ directions)
+
+
+def _itq_of_sparse(values: SparseRows, n_bits: int, seed: int) -> Callable[[Any], Codes] | None:
+    mean = (values.matrix.sum(axis=0) / len(values)).astype(np.float32)
+    variances, axes = principal_of_sparse(values, mean, n_bits, seed_for(seed, "held out", 6) % 2**63)
+    if len(variances) < n_bits:
+        return None
+    directions = _turned(projected_on(values, mean, axes), axes, seed)
+    return lambda vectors: _signs(projected_on(vectors, mean, directions))
+
+
+def _turned(projected: NDArray[np.float32], axes: NDArray[Any], seed: int) -> NDArray[np.float32]:
+    """Return directions along the axes, rotated so that the points come closest to the corners of the cube."""
+    n_bits = projected.shape[1]
     projected /= np.sqrt(np.mean(projected**2))
     start = random_rotation(n_bits, np.random.default_rng(seed_for(seed, "held out", 5)))
-    directions = (axes @ rotate_to_corners(projected, start, TURNS)[0]).astype(np.float32)
-    return lambda vectors: _signs((vectors - mean) @ directions)
+    return np.asarray((axes @ rotate_to_corners(projected, start, TURNS)[0]).astype(np.float32))
 
 
 def _signs(margins: NDArray[np.float32]) -> Codes:

@@ -63,6 +63,7 @@ class HashFunction(ABC):
     kind: ClassVar[str]
     schema: ClassVar[Mapping[str, Values]]
     inner: ClassVar[str | None] = None  # beginning of the names of arrays that are functions, which check themselves
+    takes_sparse: ClassVar[bool] = False  # whether margins can be had of sparse rows
     features: Features = None
 
     @abstractmethod

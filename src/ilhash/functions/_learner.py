@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ilhash._checks import LARGEST, SMALLEST, check_choice, check_count, check_positive, is_number
 from ilhash._parameters import MOST
-from ilhash.vectors import GatheredRows
+from ilhash.vectors import GatheredRows, GatheredSparse
 
 from ._base import Features, Floats, HashFunction
 from ._trees import MOST_LEVELS
@@ -123,7 +123,7 @@ MOST_RARE = 0.05  # share of such features
 ALIKE = 10.0  # most ratio of ranges of features in one unit, a tenth of them left out at either end
 
 
-def scaling_for(rows: GatheredRows) -> str:
+def scaling_for(rows: GatheredRows | GatheredSparse) -> str:
     """Return how features should be standardised, by a sample of vectors.
 
     "whole" where at least a twentieth of the features are rare ones, such as border pixels or words, and all are in one
@@ -131,7 +131,7 @@ def scaling_for(rows: GatheredRows) -> str:
 
     Parameters
     ----------
-    rows : GatheredRows, the sample
+    rows : GatheredRows or GatheredSparse, the sample
 
     Returns
     -------
@@ -141,18 +141,23 @@ def scaling_for(rows: GatheredRows) -> str:
     varies = deviations > DUST * np.sqrt(rows.variance.mean())
     if not varies.any():
         return "columns"
-    ranges = np.abs(rows.values[:, varies] - rows.mean[varies]).max(axis=0)
+    if isinstance(rows, GatheredSparse):
+        ranges = rows.ranges()[varies]
+    else:
+        ranges = np.abs(rows.values[:, varies] - rows.mean[varies]).max(axis=0)
     rare = np.mean(ranges > RARE * deviations[varies])
     in_one_unit = np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1)
     return "whole" if rare >= MOST_RARE and in_one_unit else "columns"
 
 
-def standardization(rows: GatheredRows, scaling: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def standardization(
+    rows: GatheredRows | GatheredSparse, scaling: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return shift and factor that standardise the rows: (values - shift) * factor.
 
     Parameters
     ----------
-    rows : GatheredRows
+    rows : GatheredRows or GatheredSparse, which is given the factor alone
     scaling : {"columns", "whole"}, unit variance for every feature, or one factor for all: unit mean variance
 
     Returns

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash.storage import Values
-from ilhash.vectors import GatheredRows
+from ilhash.vectors import GatheredRows, GatheredSparse, SparseRows
 
 from ._base import SUBSETS, Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._sparse_svm import fit_squared_hinge_sparse
 from ._svm import fit_squared_hinge
 
 # Functions of d out of D features: below this share of features, and from this number of vectors on, it is faster to
@@ -30,6 +31,7 @@ class LinearFunction(RowFunction):
     """h(x) = w'x + bias on all features, or on a subset of d."""
 
     kind: ClassVar[str] = "linear"
+    takes_sparse: ClassVar[bool] = True
     row: ClassVar[tuple[str, ...]] = ("weights", "bias", "features")
     schema: ClassVar[dict[str, Values]] = {
         "weights": Values("float32", ("bits", "d")),
@@ -40,7 +42,7 @@ class LinearFunction(RowFunction):
     bias: np.float32
     features: Features = None
 
-    def margins(self, X: Floats) -> Floats:
+    def margins(self, X: Any) -> Floats:
         return np.asarray(own_columns(X, self.features) @ self.weights + self.bias, dtype=np.float32)
 
     def encoding_group(self, n_features: int) -> object:
@@ -61,9 +63,11 @@ class LinearFunction(RowFunction):
             return product
         own = stacked_fields(functions, *cls.row)
 
-        def margins(X: Floats) -> Floats:
-            if product is not None and len(X) < GATHER_ROWS:
+        def margins(X: Any) -> Floats:
+            if product is not None and (len(X) < GATHER_ROWS or isinstance(X, SparseRows)):
                 return product(X)
+            if isinstance(X, SparseRows):
+                return np.stack([function.margins(X) for function in functions], axis=1)
             out = np.empty((len(X), len(functions)), np.float32)
             _core.project_subsets(X, own["weights"], own["features"], bias, out)
             return out
@@ -106,15 +110,29 @@ class LinearLearner(Learner):
         """Return the learner that a model's parameters mean."""
         return cls(settings.cost(cls.C), settings.scaling)
 
-    def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
+    def fit(self, rows: GatheredRows | GatheredSparse, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         shift, factor = standardization(rows, self.scaling)
+        if isinstance(rows, GatheredSparse):
+            return self._fit_sparse(rows, z, features, factor)
         scaled = rows.rescaled(shift, factor)
         solution, margins = fit_squared_hinge(scaled.with_ones, z.astype(np.float32), self.C)
         weights = solution[:-1] * factor
         function = LinearFunction(weights.astype(np.float32), np.float32(solution[-1] - weights @ shift), features)
         return Fitted(function, margins, z)
 
-    def exactly(self, weights: Floats, bias: float, rows: GatheredRows, features: Features) -> Fitted:
+    def _fit_sparse(
+        self, rows: GatheredSparse, z: NDArray[np.int8], features: Features, factor: NDArray[np.float64]
+    ) -> Fitted:
+        """Fit to sparse rows, which are scaled and not shifted: the bias is all that moves the hyperplane."""
+        seen = np.flatnonzero(factor)
+        matrix = rows.values.matrix[:, seen].astype(np.float64)
+        matrix.data *= factor[seen][matrix.indices]
+        solution, bias, margins = fit_squared_hinge_sparse(matrix, z.astype(np.float64), self.C)
+        weights = np.zeros(len(factor), np.float32)
+        weights[seen] = solution * factor[seen]
+        return Fitted(LinearFunction(weights, np.float32(bias), features), margins.astype(np.float32), z)
+
+    def exactly(self, weights: Floats, bias: float, rows: GatheredRows | GatheredSparse, features: Features) -> Fitted:
         function = LinearFunction(weights, np.float32(bias), features)
         margins = np.asarray(rows.values @ weights + function.bias, dtype=np.float32)
         return Fitted(function, margins, np.where(margins > 0, 1, -1).astype(np.int8))

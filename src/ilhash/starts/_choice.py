@@ -15,7 +15,7 @@ from ilhash.diversity import UniformOrder, seed_for
 from ilhash.rotations import random_rotation, rotate_to_corners
 from ilhash.starts._judging import Codes, Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
 from ilhash.starts._moments import Matrix, Moments, Shape, Values, directions, judged_directions
-from ilhash.vectors import gather
+from ilhash.vectors import SparseRows, gather, principal_of_sparse, projected_on
 
 SAMPLE = 10_000  # points that directions are learnt from
 PAIRS = 50_000  # similar pairs, the same
@@ -137,17 +137,17 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     rows = np.sort(_pool(supervision).take(seed_for(seed, "directions"), 0, min(SAMPLE, _pool(supervision).size)))
     points = gather(X, rows, origin)
     mean = points.mean.astype(np.float32)
-    variances, axes = _principal(np.asarray(points.values - mean))
+    variances, axes = _principal(points.values, mean, seed)
     if not len(variances):
         return None
-    projected = np.asarray(points.values - mean) @ axes.astype(np.float32)
+    projected = projected_on(points.values, mean, axes.astype(np.float32))
     if isinstance(supervision, JudgedAffinity):
         return _of_judged(X, supervision, origin, seed, mean, variances, axes, projected)
     size = PAIRS if isinstance(supervision, SparseAffinity) else SAMPLE
     similarity = supervision.similarity(seed_for(seed, "directions", 0), size)
     own = projected
     if similarity is not None and not np.array_equal(similarity.rows, rows):
-        own = np.asarray(gather(X, similarity.rows, origin).values - mean) @ axes.astype(np.float32)
+        own = projected_on(gather(X, similarity.rows, origin).values, mean, axes.astype(np.float32))
     total = np.diag(variances)
     judge = _judge(similarity, own, projected, supervision.n_points, seed)
     shape, scores = (PRINCIPAL, {"judged": 0}) if judge is None else choose(judge, own, projected, total, seed)
@@ -160,7 +160,9 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     for number, one in enumerate(shapes):
         inner = directions(moments, total, replace(one, width=SPACE))
         sample = np.asarray(some @ inner.astype(np.float32))
-        bases.append(Basis(axes @ inner, sample, one.width, seed_for(seed, "directions", 2 + number) % 2**63))
+        bases.append(
+            Basis(axes @ inner.astype(axes.dtype), sample, one.width, seed_for(seed, "directions", 2 + number) % 2**63)
+        )
     trial = None
     if judge is not None and judge.learnt is not None:
         others = np.flatnonzero(~_judged(supervision)[rows])
@@ -268,8 +270,11 @@ def _pool(supervision: Supervision) -> UniformOrder:
     return UniformOrder(supervision.n_points, np.setdiff1d(np.arange(supervision.n_points), withheld))
 
 
-def _principal(centered: Values) -> tuple[NDArray[np.float64], Matrix]:
+def _principal(values: Any, mean: NDArray[np.float32], seed: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return the variances of the leading principal directions, largest first, and the directions as columns."""
+    if isinstance(values, SparseRows):
+        return principal_of_sparse(values, mean, SPACE, seed_for(seed, "directions", 5) % 2**63)
+    centered = np.asarray(values - mean)
     n, d = centered.shape
     covariance = (centered.T @ centered).astype(np.float64) / n
     least = max(0, d - SPACE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.vectors import projected_on
 from ilhash.zstep import random_start
 
 Rows = NDArray[np.int64]
@@ -77,7 +78,7 @@ class ProjectedStart:
     def along(self, bit: int, values: Floats, features: Features) -> Floats:
         """Return where the points of a training set lie along the direction of a bit."""
         own = slice(None) if features is None else features
-        return np.asarray((values - self.mean[own]) @ self.directions[bit - self.first][own])
+        return projected_on(values, self.mean[own], self.directions[bit - self.first][own])
 
     def hyperplane(self, bit: int, along: Floats, features: Features) -> Hyperplane:
         """Return the hyperplane of a bit, given where the points of its training set lie."""

@@ -39,7 +39,15 @@ from ilhash.tuning._course import Budget, Course, Now
 from ilhash.tuning._mixes import try_best_bits, try_mixes
 from ilhash.tuning._parts import Parts, parts_of
 from ilhash.tuning._trials import Bench, Trial
-from ilhash.vectors import as_matrix, fingerprint, gather, origin_of, take_rows
+from ilhash.vectors import (
+    as_matrix,
+    fingerprint,
+    gather,
+    has_named_features,
+    named_columns,
+    origin_of,
+    take_rows,
+)
 
 SAMPLE = 1_000  # rows that say how features are scaled
 _ABOUT = Sealed("tuning.json", "a search for the best model", 1, most=1 << 20)
@@ -144,6 +152,7 @@ def tune(
     n_bytes: int = 16,
     pairs: Any = None,
     affinity: Any = None,
+    ids: str | None = None,
     k: int = 10,
     minutes: float = 5.0,
     base: str = "new",
@@ -162,10 +171,12 @@ def tune(
 
     Parameters
     ----------
-    X : array (n, D), also a memory map or what ilhash.open_vectors gives, which is read by rows
-    y : array (n,) or (n, L), or list of sets, optional, labels as in ``ILH.fit``; nothing: near vectors are similar
+    X : array (n, D), also a memory map or what ilhash.open_vectors gives, which is read by rows; or a frame
+    y : array (n,) or (n, L), list of sets, or str, optional
+        Labels, or the name of their column, as in ``ILH.fit``; nothing: near vectors are similar.
     n_bytes : int, default 16, of a code, at most
     pairs, affinity : as in ``ILH.fit``, optional, instead of y
+    ids : str, optional, the column of a frame that holds ids, as in ``ILH.fit``
     k : int, default 10
         Nearest items that are looked at, among as many as X has; held-out points are fewer, and fewer of them count.
     minutes : float, default 5, that it may take
@@ -193,8 +204,9 @@ def tune(
     """
     begin = time.perf_counter()
     n_bits = 8 * _checked(n_bytes, minutes, base, unseen, max_encode_us, n_jobs, progress)
+    X, y, names = named_columns(X, y, ids)
     matrix = as_matrix(X)
-    X = X if hasattr(X, "columns") else matrix  # a frame stays one: its columns have names
+    X = X if has_named_features(X) else matrix  # a frame stays one: its columns have names
     supervision = _supervision(X, y, pairs, affinity, unlabeled)
     if check_count("k", k) >= len(X):
         raise ValueError(f"k must be below the {len(X)} items that are searched, got {k}")
@@ -208,7 +220,9 @@ def tune(
     course.run(known)
     try_mixes(course, known)
     try_best_bits(course)
-    return _Conclusion(course, known, k, begin).tuning()
+    found = _Conclusion(course, known, k, begin).tuning()
+    found.model.leave_out(names)
+    return found
 
 
 def _checked(n_bytes: Any, minutes: Any, base: Any, unseen: Any, max_encode_us: Any, n_jobs: Any, progress: Any) -> int:

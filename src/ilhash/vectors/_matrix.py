@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 import scipy.sparse
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash._checks import as_array
+from ilhash.vectors._frames import frame_matrix
 from ilhash.vectors._scratch import scratch
 from ilhash.vectors._source import VectorSource
+from ilhash.vectors._sparse import WAY_OUT, GatheredSparse, SparseRows, as_sparse, gather_sparse
 
 Matrix = NDArray[Any] | VectorSource
 
@@ -25,26 +27,27 @@ _Gather = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
 _GATHER: dict[str, _Gather] = {"float32": _core.gather_f32, "float64": _core.gather_f64, "uint8": _core.gather_u8}
 
 
-def as_matrix(X: Any, name: str = "X") -> NDArray[Any]:
+def as_matrix(X: Any, name: str = "X", *, sparse: bool = False) -> NDArray[Any]:
     """Return X as a 2-D numeric array without copying what is already one; maps and sources stay on disk.
 
     Parameters
     ----------
-    X : array_like, VectorSource or data frame, vectors
+    X : array_like, VectorSource, sparse matrix or data frame, vectors
     name : str, default "X", what an error calls it
+    sparse : bool, default False, whether a sparse matrix will do, which comes as SparseRows; else it is refused
 
     Returns
     -------
-    array or VectorSource (n, D), numbers, finite or not
+    array, VectorSource or SparseRows (n, D), numbers, finite or not
     """
     if isinstance(X, VectorSource):
         return cast("NDArray[Any]", X)  # whoever takes a matrix reads it by rows or in chunks, as below
-    if scipy.sparse.issparse(X):
-        raise TypeError(
-            f"{name} must be a dense array, got a sparse matrix of shape {X.shape}: sparse input is not supported, "
-            "use X.toarray()"
-        )
-    array: NDArray[Any] = as_array(name, X)
+    if isinstance(X, SparseRows) or scipy.sparse.issparse(X):
+        if not sparse:
+            raise TypeError(f"{name} must be a dense array here, got a sparse matrix of shape {X.shape}: {WAY_OUT}")
+        return cast("NDArray[Any]", X if isinstance(X, SparseRows) else as_sparse(X, name))  # the same
+    found = frame_matrix(X, name)
+    array: NDArray[Any] = as_array(name, X) if found is None else found
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind == "c":
@@ -103,18 +106,34 @@ class GatheredRows:
         return GatheredRows(kept, values.mean(axis=0), values.var(axis=0))
 
 
+@overload
 def gather(
     X: Matrix,
     rows: NDArray[np.int64],
     origin: NDArray[np.float32],
     features: NDArray[np.int32] | None = None,
     reuse: bool = False,
-) -> GatheredRows:
-    """Read the drawn rows, and only those, of an array or memory map.
+) -> GatheredRows: ...
+@overload
+def gather(
+    X: SparseRows,
+    rows: NDArray[np.int64],
+    origin: NDArray[np.float32],
+    features: NDArray[np.int32] | None = None,
+    reuse: bool = False,
+) -> GatheredSparse: ...
+def gather(
+    X: Matrix | SparseRows,
+    rows: NDArray[np.int64],
+    origin: NDArray[np.float32],
+    features: NDArray[np.int32] | None = None,
+    reuse: bool = False,
+) -> GatheredRows | GatheredSparse:
+    """Read the drawn rows, and only those, of an array, memory map or sparse matrix.
 
     Parameters
     ----------
-    X : array or VectorSource (n, D), vectors
+    X : array, VectorSource or SparseRows (n, D), vectors
     rows : int64 array (N,), which rows
     origin : float32 array (D,), what is subtracted
     features : int32 array (d,), optional, which columns; by default all
@@ -122,8 +141,11 @@ def gather(
 
     Returns
     -------
-    GatheredRows, the rows, with mean and variance of each column
+    GatheredRows, or GatheredSparse of sparse vectors, the rows, with mean and variance of each column
     """
+    if isinstance(X, SparseRows):
+        refuse_origin(origin)
+        return gather_sparse(X, rows, features)
     n, d = len(rows), X.shape[1] if features is None else len(features)
     out = scratch("rows", (n, d + 1)) if reuse else np.empty((n, d + 1), np.float32)
     out[:, d] = 1.0
@@ -161,8 +183,20 @@ def refuse_non_finite(X: NDArray[Any], name: str = "X") -> None:
     raise ValueError(f"{name} must be finite float32 numbers, got {bad} of {len(X)} rows that hold {what}")
 
 
-def relative(block: NDArray[Any], origin: NDArray[np.float32], name: str = "X") -> NDArray[np.float32]:
-    """Return a block of rows as float32 relative to the origin; refuses what is not finite."""
+def refuse_origin(origin: NDArray[np.float32]) -> None:
+    """Refuse sparse vectors where something else than zero would have to be subtracted."""
+    if origin.any():
+        raise ValueError(
+            "X must be dense for a model that was trained on dense vectors, got a sparse matrix: nothing can be "
+            "subtracted from it; train on sparse X, or give blocks of X.toarray()"
+        )
+
+
+def relative(block: Any, origin: NDArray[np.float32], name: str = "X") -> NDArray[np.float32]:
+    """Return a block of rows as float32 relative to the origin; refuses what is not finite. Sparse ones stay sparse."""
+    if isinstance(block, SparseRows):
+        refuse_origin(origin)
+        return cast("NDArray[np.float32]", block.as_float32(name))
     with np.errstate(over="ignore", invalid="ignore"):
         # Types that float32 holds exactly are subtracted in it; of others a large offset would leave too little.
         precision: type[np.floating[Any]] = np.float32 if np.can_cast(block.dtype, np.float32) else np.float64
@@ -173,15 +207,23 @@ def relative(block: NDArray[Any], origin: NDArray[np.float32], name: str = "X") 
     return np.ascontiguousarray(out)
 
 
-def origin_of(X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the median (D,) of some rows as float32 numbers, so that subtracting it rounds once in any precision."""
+def origin_of(X: Any, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the median (D,) of some rows as float32 numbers, so that subtracting it rounds once in any precision.
+
+    That of sparse vectors is zero.
+    """
+    if isinstance(X, SparseRows):
+        return np.zeros(X.shape[1], np.float32)
     sample = np.asarray(X[rows], dtype=np.float64)
     refuse_non_finite(sample, "the drawn rows of X")
     return np.asarray(np.median(sample, axis=0), dtype=np.float32)
 
 
-def refuse_non_finite_anywhere(X: NDArray[Any]) -> None:
+def refuse_non_finite_anywhere(X: Any) -> None:
     """Look at all rows of an array in memory; sums are enough to see whether anything is wrong."""
+    if isinstance(X, SparseRows):
+        X.refuse_non_finite("X")
+        return
     if X.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):

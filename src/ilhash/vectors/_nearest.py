@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ilhash._checks import check_count
 from ilhash.vectors._matrix import as_matrix, refuse_non_finite
+from ilhash.vectors._sparse import SparseRows
 
 _BLOCK = 4 << 20  # distances held at a time
 _BASE_ROWS = 4096  # rows of the base in one product
@@ -145,20 +146,24 @@ def _squared_norms(vectors: Doubles, name: str) -> Doubles:
 # ------------------------------------------------------------------------------------------------ of each other
 
 
-def nearest_other_rows(values: NDArray[np.float32], k: int) -> NDArray[np.uint32]:
+def nearest_other_rows(values: Any, k: int) -> NDArray[np.uint32]:
     """Return the k nearest other rows of every row, by float32 products: fast, for training sets.
 
-    Of rows whose rounded distances are equal, those of lower numbers are taken.
+    Of rows whose rounded distances are equal, those of lower numbers are taken. Of sparse rows, only a block is dense.
     """
     n = len(values)
     if k >= n:
         raise ValueError(f"k must be below the number of rows, got k={k} for {n} rows")
-    norms = np.einsum("ij,ij->i", values, values)
+    sparse = isinstance(values, SparseRows)
+    norms = values.squared_norms() if sparse else np.einsum("ij,ij->i", values, values)
     out = np.empty((n, k), np.uint32)
-    block = max(1, min(512, (64 << 20) // (4 * n)))
+    block = max(1, min(512, (64 << 20) // (4 * max(n, values.shape[1] if sparse else 0))))
     for first in range(0, n, block):
         part = values[first : first + block]
-        distances: NDArray[np.float32] = np.matmul(np.float32(-2.0) * part, values.T)
+        if sparse:
+            distances: NDArray[np.float32] = np.ascontiguousarray((values @ part.dense().T).T) * np.float32(-2.0)
+        else:
+            distances = np.matmul(np.float32(-2.0) * part, values.T)
         distances += norms
         distances[np.arange(len(part)), np.arange(first, first + len(part))] = np.inf
         out[first : first + block] = _smallest(distances, k)

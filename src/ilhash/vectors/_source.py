@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.vectors._sparse import SparseRows
+
 Array = NDArray[Any]
 
 
 def fingerprint(X: Any) -> str:
     """Identify X by shape, type and up to 64 rows spread over it: cheap, also for a map larger than memory."""
-    return X.fingerprint() if isinstance(X, VectorSource) else _fingerprint(X)
+    return X.fingerprint() if isinstance(X, VectorSource | SparseRows) else _fingerprint(X)
 
 
 def _fingerprint(X: Any) -> str:
@@ -323,6 +325,8 @@ def portable(X: Any) -> Any:
 
 def in_memory(X: Any) -> Any:
     """Return an array, or a source, that travels with all its rows."""
+    if isinstance(X, SparseRows):
+        return X
     return X.in_memory() if isinstance(X, VectorSource) else np.array(opened(X))
 
 
@@ -330,7 +334,9 @@ def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
     """Return some rows of an array, a source, or a frame, which stays one: its columns have names."""
     if isinstance(X, VectorSource):
         return X.take(rows)
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
 def blocks(X: Any, step: int, first: int = 0, last: int | None = None) -> Iterator[Array]:

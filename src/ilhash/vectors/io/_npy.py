@@ -16,9 +16,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy_format
 
+from ilhash.vectors import SparseRows, as_sparse
+
 from ._formats import Array, Declared, decoding, is_plain, open_users_file, pick, refuse_expansion
 from ._rows import RowsInFile
 
+SPARSE = {"format", "shape", "data"}  # arrays of every file of scipy.sparse.save_npz
 LONGEST_HEADER = 10_000  # bytes, which is what NumPy itself takes
 
 
@@ -136,9 +139,21 @@ def read_npz(path: Path, key: str | None) -> Array | Declared:
     """Read one array of a .npz file."""
     with _archive(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        if {"format", "shape", "data"} <= set(names):
-            raise ValueError(f"{path} must hold a dense array, got a scipy.sparse matrix: save its .toarray()")
+        if set(names) >= SPARSE:
+            raise ValueError(f"{path} must hold a dense array here, got a sparse matrix of scipy.sparse.save_npz")
         return _read_member(path, archive, pick(path, key, names, "array") + ".npy")
+
+
+def open_npz(path: Path, key: str | None) -> Array | SparseRows | Declared:
+    """Read one array of a .npz file, or the matrix of scipy.sparse.save_npz that it holds, as rows."""
+    with _archive(path) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+    if key is not None or not names >= SPARSE:
+        return read_npz(path, key)
+    matrix = read_sparse(path)
+    # Every row has a pointer, and what is no CSR yet may declare any number of rows.
+    refuse_expansion(path, "pointers to rows", 8 * matrix.shape[0], path.stat().st_size)
+    return as_sparse(matrix, str(path))
 
 
 def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> Array | Declared:

@@ -7,7 +7,7 @@ a file can explain wherever it would have to be in memory at once.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,15 @@ def open_parquet(path: Path) -> Any:
         return parquet.ParquetFile(path)
 
 
-def feature_columns(path: Path, file: Any, key: str | None) -> list[str]:
-    """Name the column `key`, or all but those in which pandas keeps an index: an index is no feature."""
+def feature_columns(path: Path, file: Any, key: str | None, without: Sequence[str] = ()) -> list[str]:
+    """Name the column `key`, or all but those left out and those in which pandas keeps an index: no features."""
     with decoding(path):
         schema = file.schema_arrow
         names, metadata = list(schema.names), schema.pandas_metadata if key is None else None
     if key is not None:
         return [pick(path, key, names, "column")]
     index = metadata.get("index_columns", []) if isinstance(metadata, dict) else []
-    return [name for name in names if not isinstance(index, list) or name not in index]
+    return [name for name in names if name not in without and not (isinstance(index, list) and name in index)]
 
 
 def _rows_of_groups(path: Path, file: Any) -> list[int]:
@@ -161,11 +161,11 @@ class ParquetSource(VectorSource):
 
     _file: Any = None  # of the library, once it is open in this process
 
-    def __init__(self, path: Path, key: str | None) -> None:
+    def __init__(self, path: Path, key: str | None, without: Sequence[str] = ()) -> None:
         super().__init__()
         self.path = path
         file = self._opened()
-        columns = self.feature_columns = feature_columns(path, file, key)
+        columns = self.feature_columns = feature_columns(path, file, key, without)
         rows = _rows_of_groups(path, file)
         refuse_large_chunk(path, 8 * _width(path, file, columns))  # a row is decoded whole
         self.groups, n = Begins(rows), sum(rows)

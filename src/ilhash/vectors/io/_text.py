@@ -81,6 +81,11 @@ def csv_features(path: Path, key: str | None) -> list[str]:
     return [] if header is None else [header[column] for column in _features(path, header, skip, key)]
 
 
+def csv_columns(path: Path) -> list[str]:
+    """Return the names of all columns of a table; none where there is no header."""
+    return _header(path)[0] or []
+
+
 def _header(path: Path) -> tuple[list[str] | None, int]:
     """Return the names of the columns, or None, and the lines before the numbers; a header holds no number."""
     first = list(islice(_rows(path), 2))
