@@ -71,7 +71,7 @@ def write_codes(
     features = without_columns(X, getattr(model, "left_out_", ()))
     target, vectors, n_bits = Path(path), as_matrix(features, sparse=True), len(model.functions_)
     check_count("rows_per_shard", rows_per_shard)
-    model = model if known is None else Continued(model, known, vectors)
+    model = model if known is None else Continued(model, known, X)
     bits = list(bits_of(model) or ())
     named = None if names is None else ids_as_bytes(as_ids(names, len(vectors), None))
 

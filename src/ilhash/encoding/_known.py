@@ -11,6 +11,7 @@ import numpy as np
 from ilhash import codes
 from ilhash._fingerprints import bits_of
 from ilhash.encoding._stored import Codes, StoredCodes
+from ilhash.vectors import take_rows
 
 CHECKED = 64  # rows of which the known bits are encoded again, to see whether they are of these vectors
 MOST_FLIPPED = 0.02  # share of bits that may differ then: margins near zero round to either side
@@ -30,8 +31,9 @@ class Continued:
         there, bits = known.bit_fingerprints, bits_of(model)
         if there is None or bits is None:
             raise ValueError(f"known must say which bits it holds, got codes of an earlier version in {known.path}")
-        if len(known) != len(X):
-            raise ValueError(f"known must be codes of the {len(X)} vectors, got {len(known)}")
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if len(known) != n_rows:
+            raise ValueError(f"known must be codes of the {n_rows} vectors, got {len(known)}")
         place = {name: number for number, name in enumerate(there)}
         self.model, self.known, self.functions_ = model, known, model.functions_
         self.kept = [number for number, name in enumerate(bits) if name in place]
@@ -72,8 +74,8 @@ class Continued:
         return kept if self.missing else codes.take_bits(kept, len(self.kept), self.order)
 
     def _refuse_other_vectors(self, X: Any) -> None:
-        rows = np.unique(np.linspace(0, len(X) - 1, CHECKED).astype(np.int64))
-        now = self.model[self.kept].transform(X[rows])
+        rows = np.unique(np.linspace(0, len(self.known) - 1, CHECKED).astype(np.int64))
+        now = self.model[self.kept].transform(take_rows(X, rows))
         there = codes.take_bits(self.known.take(rows), self.known.n_bits, self.places)
         flipped = float((codes.unpack(now, len(self.kept)) != codes.unpack(there, len(self.kept))).mean())
         if flipped > MOST_FLIPPED:

@@ -25,6 +25,7 @@ from ilhash.diversity import seed_for
 from ilhash.ensemble._side_by_side import SideBySide
 from ilhash.hasher import Given, Hasher, Progress, Provenance
 from ilhash.storage import Contents, DamagedFileError, Record
+from ilhash.vectors import named_columns
 
 Own = TypeVar("Own", bound="Generational")
 _LONGEST_NAME = 200
@@ -161,6 +162,7 @@ class Generational(Hasher):
         """
         check_is_fitted(self)
         check_callable("progress", progress)
+        X, y, _ = named_columns(X, y, None)
         self._read(X, reset=False)
         if focus is not None:
             y = focused(y, focus, getattr(self, "unlabeled", -1), self.generation_.root_seed)
@@ -169,6 +171,7 @@ class Generational(Hasher):
         part = type(self)(**{**self.get_params(deep=False), "n_bits": size})
         graph, means = {"affinity": affinity, "pairs": pairs}, {"client": client, "checkpoint": checkpoint}
         generation = Generation(number, self.generation_.root_seed, check_name(name))
+        part.leave_out(self.left_out_)
         part._fit(X, y, graph, means, progress, generation)
         if check:
             part._check_quality(X, y, graph)

@@ -14,7 +14,7 @@ from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labe
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.ensemble._prune import Trial, chosen_one_by_one, generations_of
-from ilhash.vectors import as_matrix
+from ilhash.vectors import as_matrix, named_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +94,11 @@ def refresh(
     (16, True)
     """
     _check(model, n_new, n_bits, old, old_weight)
+    X, y, _ = named_columns(X, y, None)
     held_out, unlabeled = hold_out(held_out), getattr(model, "unlabeled", -1)
-    y = read_labels(y, len(as_matrix(X)), unlabeled)
+    y = read_labels(y, len(as_matrix(X, sparse=True)), unlabeled)
     for part in generations_of(model):
-        refuse_training_points(part, as_matrix(X), y, held_out)
+        refuse_training_points(part, as_matrix(X, sparse=True), y, held_out)
     means = {"focus": focus, "name": check_name(name), "progress": progress}
     grown = model[:].extend(n_new, X, held_out.labels(y, unlabeled), **means)
     recent = (X, held_out.validation_sets(y, unlabeled), held_out.report_sets(y, unlabeled))
@@ -125,9 +126,9 @@ def _precision(
 
 def _of_old(model: Any, old: tuple[Any, Any], held_out: HoldOut, unlabeled: Any) -> tuple[Any, Any, Any]:
     X, labels = old
-    y = read_labels(labels, len(as_matrix(X)), unlabeled)
+    y = read_labels(labels, len(as_matrix(X, sparse=True)), unlabeled)
     for part in generations_of(model):
-        refuse_training_points(part, as_matrix(X), y, held_out)
+        refuse_training_points(part, as_matrix(X, sparse=True), y, held_out)
     return X, held_out.validation_sets(y, unlabeled), held_out.report_sets(y, unlabeled)
 
 

@@ -14,6 +14,7 @@ from ilhash._ids import as_ids, refuse_repeated
 from ilhash.search._margins import MarginScale, as_margins
 from ilhash.search._schema import Settings
 from ilhash.search._segment import Segment
+from ilhash.vectors import take_rows
 
 CHECKED = 64  # items of which the bits that stay are encoded again, to see whether vectors are theirs
 MOST_FLIPPED = 0.02  # share of bits that may differ then: margins near zero round to either side
@@ -128,7 +129,7 @@ def refuse_codes_of_another(model: Any, first: int, codes: Any) -> None:
 def refuse_other_vectors(index: Any, model: Any, kept: list[int], places: list[int], X: Any, ids: NDArray[Any]) -> None:
     """Refuse vectors whose bits are not those that the index holds; some are encoded again to see."""
     rows = np.unique(np.linspace(0, len(ids) - 1, CHECKED).astype(np.int64))
-    now = packed.unpack(model[kept].transform(np.asarray(X[rows])), len(kept))
+    now = packed.unpack(model[kept].transform(take_rows(X, rows)), len(kept))
     there = packed.unpack(packed.take_bits(index.codes(ids[rows]), index.n_bits, places), len(places))
     flipped = float((now != there).mean())
     if flipped > MOST_FLIPPED:

@@ -109,8 +109,9 @@ class Rewritable(Searchable):
             if not kept:
                 raise ValueError("model must have some of the bits that the index holds, got one that has none of them")
             names = self.ids if ids is None else as_ids(ids, len(ids), self._kind)
-            if len(X) != len(self) or len(names) != len(self):
-                raise ValueError(f"X and ids must be of the {len(self)} items, got {len(X)} and {len(names)}")
+            n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+            if n_rows != len(self) or len(names) != len(self):
+                raise ValueError(f"X and ids must be of the {len(self)} items, got {n_rows} and {len(names)}")
             if len(names):
                 refuse_other_vectors(self, model, kept, [place[bits[number]] for number in kept], X, names)
             new = self._encoded(model, missing, X, names) if missing else None
