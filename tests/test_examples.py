@@ -23,6 +23,7 @@ def test_the_readme_runs(tmp_path):
 
 
 PAGES = ["search.md", "engines.md", "evaluation.md", "choosing.md", "scaling.md", "supervision.md", "feedback.md"]
+PAGES += ["learning.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
