@@ -151,13 +151,26 @@ def chosen_bits(which: Any, n: int) -> list[int]:
     else:
         wanted = np.atleast_1d(as_array("bits", which))
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {which!r}")
+            raise TypeError(f"bits must be chosen by a slice or whole numbers, got {_told(which)}")
         if ((wanted < -n) | (wanted >= n)).any():
-            raise IndexError(f"bits must lie between 0 and {n - 1}, got {which!r}")
+            raise IndexError(f"bits must lie between 0 and {n - 1}, got {_told(which)}")
         chosen = [int(i) % n for i in wanted]
     if not chosen:
         raise ValueError(f"a model must keep at least one bit, got {which!r} of {n} bits")
     return chosen
+
+
+def _told(value: Any) -> str:
+    """Return a value in one line: of an array what it is, not what it holds."""
+    return f"{value.dtype} of shape {value.shape}" if hasattr(value, "shape") else repr(value)
+
+
+def some_bits(which: Any, n: int) -> list[int]:
+    """Return which of n bits are meant, as :func:`chosen_bits`; numbers beyond them are a ValueError, as elsewhere."""
+    try:
+        return chosen_bits(which, n)
+    except IndexError as error:
+        raise ValueError(str(error)) from None
 
 
 def one_bit(bit: Any, n: int) -> int:

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import as_array, check_choice, check_count, chosen_bits
+from ilhash._checks import as_array, check_choice, check_count, some_bits
 
 __all__ = ["bytes_per_code", "check", "pack", "to_tiles", "unpack"]
 __all__ += ["from_hex", "from_int8_offset", "from_int8_view", "from_lsb_first", "from_text"]
@@ -156,7 +156,7 @@ def take_bits(codes: Codes, n_bits: int, bits: Any) -> Codes:
     >>> to_text(take_bits(from_text(["10010"], 5), 5, [3, 0, 1]), 3)
     ['110']
     """
-    array, chosen = check(codes, check_count("n_bits", n_bits)), chosen_bits(bits, n_bits)
+    array, chosen = check(codes, check_count("n_bits", n_bits)), some_bits(bits, n_bits)
     if chosen == list(range(n_bits)):
         return array.copy()
     return _in_blocks(lambda rows: unpack(array[rows], n_bits)[:, chosen], len(array), len(chosen))

@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused(digits, models):
         (lambda: index.append_bits(more, 6, model=new, margins=np.ones((1797, 6), np.float32)), "at its start"),
         (lambda: index.select_bits(slice(0), model=old), "at least one bit"),
         (lambda: index.follow(new, X[::-1]), "X must be the vectors of the items"),
-        (lambda: index.follow(new, X[:-1]), "X and ids must be of the 1797 items, got 1796"),
+        (lambda: index.follow(new, X[:-1]), "X must be vectors of the 1797 items, got 1796"),
         (lambda: index.follow(other, X), "has none of them"),
         (lambda: HammingIndex(old.transform(X), n_bits=13).follow(new, X), "knows the bits of its codes"),
     ):

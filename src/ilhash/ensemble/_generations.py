@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash import _core
-from ilhash._checks import check_callable, check_count
+from ilhash._checks import as_array, check_callable, check_count
 from ilhash._parameters import MOST_BITS
 from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
 from ilhash.diversity import seed_for
@@ -91,7 +91,9 @@ def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels 
     if not isinstance(labels, Labels):
         raise ValueError("focus must be given with one label per point, got several")
     known = {name: number for number, name in enumerate(labels.names.tolist())}
-    wanted = np.atleast_1d(np.asarray(classes)).tolist()
+    wanted = np.atleast_1d(as_array("focus", classes)).ravel().tolist()
+    if not all(isinstance(label, Hashable) for label in wanted):
+        raise TypeError(f"focus must be a sequence of labels, got {type(classes).__name__}")
     unknown = [label for label in wanted if label not in known]
     if unknown or not wanted:
         raise ValueError(f"focus must be labels of y, got {len(unknown)} others such as {(unknown or wanted)[:1]}")

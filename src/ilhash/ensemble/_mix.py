@@ -370,9 +370,8 @@ def join(*models: Any) -> Mix:
     """
     other = [model for model in models if not isinstance(model, Hasher)]
     if not models or other:
-        raise TypeError(
-            f"models must be trained models of ilhash, got {other[0]!r}" if other else "models must be given, got none"
-        )
+        got = type(other[0]).__name__ if other else "none"
+        raise TypeError(f"models must be trained models of ilhash, at least one, got {got}")
     families: list[Any] = []
     owners: list[NDArray[np.int64]] = []
     for model in models:

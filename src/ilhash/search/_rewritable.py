@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._checks import check_count, chosen_bits
+from ilhash._checks import check_count, some_bits
 from ilhash._fingerprints import bits_of
 from ilhash._ids import as_ids
 from ilhash.search._bits import NewBits, refuse_codes_of_another, refuse_other_vectors, rewritten, settings_after
@@ -80,7 +80,7 @@ class Rewritable(Searchable):
         """
         with self._mutex:
             self._settle()
-            self._rewrite(chosen_bits(bits, self.n_bits), None, model)
+            self._rewrite(some_bits(bits, self.n_bits), None, model)
 
     def follow(self, model: Any, X: Any, *, ids: Any = None) -> int:
         """Give every item the bits of a model that was extended or refreshed, in one step; only new bits are encoded.
@@ -108,10 +108,11 @@ class Rewritable(Searchable):
             missing = [number for number, name in enumerate(bits) if name not in place]
             if not kept:
                 raise ValueError("model must have some of the bits that the index holds, got one that has none of them")
-            names = self.ids if ids is None else as_ids(ids, len(ids), self._kind)
+            model.encode_blocks(X, 0, 0)  # refuses what it could not encode
             n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-            if n_rows != len(self) or len(names) != len(self):
-                raise ValueError(f"X and ids must be of the {len(self)} items, got {n_rows} and {len(names)}")
+            if n_rows != len(self):
+                raise ValueError(f"X must be vectors of the {len(self)} items, got {n_rows}")
+            names = self.ids if ids is None else as_ids(ids, n_rows, self._kind)
             if len(names):
                 refuse_other_vectors(self, model, kept, [place[bits[number]] for number in kept], X, names)
             new = self._encoded(model, missing, X, names) if missing else None
