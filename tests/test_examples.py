@@ -22,8 +22,8 @@ def test_the_readme_runs(tmp_path):
     subprocess.run([sys.executable, "-W", "error", "-c", block], check=True, cwd=tmp_path)
 
 
-PAGES = ["search.md", "engines.md", "evaluation.md", "choosing.md", "scaling.md", "supervision.md", "feedback.md"]
-PAGES += ["learning.md"]
+PAGES = ["search.md", "engines.md", "evaluation.md", "choosing.md", "scaling.md", "sparse.md", "supervision.md"]
+PAGES += ["feedback.md", "learning.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from ilhash.functions import LinearLearner, _sparse_svm
+from ilhash.functions import LearnerSettings, LinearLearner, _sparse_svm
 from ilhash.functions._sparse_svm import _exact_step, fit_squared_hinge_sparse
 from ilhash.functions._svm import fit_squared_hinge_float64, squared_hinge_objective
 from ilhash.vectors import GatheredSparse, as_matrix, gather
@@ -89,6 +89,18 @@ def test_the_learner_scales_and_does_not_shift(scaling, features):
     np.testing.assert_allclose(fitted.function.weights, twin[:-1] * factor, atol=5e-3 * np.abs(twin * 1.0).max())
     np.testing.assert_allclose(fitted.function.bias, twin[-1], atol=5e-3)
     np.testing.assert_allclose(fitted.margins, fitted.function.margins(as_matrix(X, sparse=True)), atol=1e-4)
+
+
+def test_c_is_found_from_the_length_of_rows():
+    X, y = problem(4, 150, 60, 0.2)
+    rows = gather(as_matrix(X, sparse=True), np.arange(150), np.zeros(60, np.float32))
+    found = LinearLearner.from_settings(LearnerSettings(scaling="whole")).fit(rows, y.astype(np.int8), None, 0)
+    C = rows.variance.mean() / ((X.toarray() ** 2).sum() / 150)
+    given = LinearLearner.from_settings(LearnerSettings(scaling="whole", C=C)).fit(rows, y.astype(np.int8), None, 0)
+    np.testing.assert_allclose(found.margins, given.margins, atol=1e-3)
+    assert (
+        np.abs(LinearLearner(0.01, "whole").fit(rows, y.astype(np.int8), None, 0).margins - given.margins).max() > 0.01
+    )
 
 
 def test_a_solver_that_is_stopped_says_so(monkeypatch):

@@ -24,7 +24,7 @@ from tests.fuzz._harness import main
 
 import ilhash
 from ilhash import methods
-from ilhash.vectors import VectorSource
+from ilhash.vectors import SparseRows, VectorSource
 from ilhash.vectors.io import open_vectors, read_lines, read_matrix, read_sparse, read_vector
 
 ALLOWED = (ValueError, ImportError, OSError)
@@ -94,6 +94,9 @@ def _codes(path):
 
 def _sparse(path):
     read_sparse(path).tocsr().sum()
+    rows = open_vectors(path)
+    if isinstance(rows, SparseRows):
+        rows[np.array([len(rows) - 1, 0])].squared_norms()
     return "sparse"
 
 

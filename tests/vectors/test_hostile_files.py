@@ -524,8 +524,32 @@ def test_sparse_matrices_are_checked(tmp_path):
     }.items():
         np.savez(tmp_path / "bad.npz", **{**parts, name: wrong})
         refused("bad.npz must", tmp_path / "bad.npz", read_sparse)
+        refused("bad.npz must", tmp_path / "bad.npz", open_vectors)
     np.savez(tmp_path / "bad.npz", **{**parts, "data": np.array([None])})
     refused("pickled objects", tmp_path / "bad.npz", read_sparse)
+    refused("pickled objects", tmp_path / "bad.npz", open_vectors)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "words"),
+    [("coo", (2**40, 4), "pointers to rows"), ("csr", (3, 2**40), "at most 16777216 columns"), ("csr", (3, 2**24), "")],
+)
+def test_sparse_matrices_of_few_bytes_may_not_be_of_any_size(tmp_path, kind, shape, words):
+    matrix = scipy.sparse.coo_array(([1.0, 2.0], ([0, 2], [3, 1])), shape=shape).asformat(kind)
+    scipy.sparse.save_npz(tmp_path / "X.npz", matrix)
+    if words:
+        refused(words, tmp_path / "X.npz", open_vectors)
+    else:
+        assert open_vectors(tmp_path / "X.npz").shape == shape
+
+
+def test_sparse_matrices_are_opened_as_rows(tmp_path):
+    honest = scipy.sparse.random(30, 20, 0.2, "csr", random_state=0)
+    for kind in ("csr", "csc", "coo"):
+        scipy.sparse.save_npz(tmp_path / "X.npz", honest.asformat(kind))
+        rows = open_vectors(tmp_path / "X.npz")
+        assert (rows.matrix != scipy.sparse.csr_array(honest)).nnz == 0
+    refused("must hold a dense array here, got a sparse matrix", tmp_path / "X.npz", read_matrix)
 
 
 def test_a_csv_file_is_neither_an_address_nor_compressed(tmp_path):

@@ -99,7 +99,8 @@ class ILH(Generational):
     hash_function : {"linear", "kernel", "trees"}, scikit-learn classifier, or a list of these, default "linear"
         What is fitted to the bits of the training points; a list is cycled over the bits.
     C : float or "auto", default "auto"
-        Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions.
+        Weight of the SVM's loss; "auto" is 0.01 for linear and 10 for kernel functions, and for linear ones of sparse X
+        1 over the mean squared length of the scaled rows.
     n_similar, n_dissimilar : int or (int, int), default 100
         Neighbours drawn for each point. A range draws another number for each bit: another graph per bit.
     start : {"auto", "random", "projection"} or array, default "auto"

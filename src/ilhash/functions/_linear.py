@@ -100,15 +100,20 @@ def padded_weights(functions: Sequence[HashFunction], n_features: int) -> Floats
 
 @dataclass(frozen=True)
 class LinearLearner(Learner):
-    """Linear SVM, C the weight of its loss, on standardised features; that is folded into the weights."""
+    """Linear SVM, C the weight of its loss, on standardised features; that is folded into the weights.
+
+    Where C is to be found ``automatic``, that of sparse rows is 1 over the mean of their squared lengths: rows of very
+    many columns, which tell nearly any bits apart, would otherwise be learnt by heart.
+    """
 
     C: float = 0.01
     scaling: str = "columns"
+    automatic: bool = False
 
     @classmethod
     def from_settings(cls, settings: LearnerSettings) -> LinearLearner:
         """Return the learner that a model's parameters mean."""
-        return cls(settings.cost(cls.C), settings.scaling)
+        return cls(settings.cost(cls.C), settings.scaling, settings.C == "auto")
 
     def fit(self, rows: GatheredRows | GatheredSparse, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         shift, factor = standardization(rows, self.scaling)
@@ -127,7 +132,9 @@ class LinearLearner(Learner):
         seen = np.flatnonzero(factor)
         matrix = rows.values.matrix[:, seen].astype(np.float64)
         matrix.data *= factor[seen][matrix.indices]
-        solution, bias, margins = fit_squared_hinge_sparse(matrix, z.astype(np.float64), self.C)
+        lengths = float(matrix.data @ matrix.data) / matrix.shape[0]
+        C = 1.0 / lengths if self.automatic and lengths > 0 else self.C
+        solution, bias, margins = fit_squared_hinge_sparse(matrix, z.astype(np.float64), C)
         weights = np.zeros(len(factor), np.float32)
         weights[seen] = solution * factor[seen]
         return Fitted(LinearFunction(weights, np.float32(bias), features), margins.astype(np.float32), z)
