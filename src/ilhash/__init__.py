@@ -27,7 +27,7 @@ from ilhash._version import __version__
 if TYPE_CHECKING:
     from ilhash import codes, datasets, engines, evaluation, feedback, methods, objective, search
     from ilhash.encoding import dask_encode, open_codes, write_codes
-    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, learn, prune
+    from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, join, learn, prune, refresh
     from ilhash.feedback import Feedback
     from ilhash.models import load
     from ilhash.search import HammingIndex
@@ -46,9 +46,11 @@ __all__ = [
     "__version__",
     "core_simd",
     "grow",
+    "join",
     "learn",
     "load",
     "prune",
+    "refresh",
     "tune",
 ]
 __all__ += ["codes", "datasets", "engines", "evaluation", "feedback", "methods", "objective", "search"]
@@ -56,7 +58,8 @@ __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 
 # Imported on first use: scikit-learn alone takes longer to import than many a program runs.
 _HOMES = {
-    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning", "grow", "learn", "prune"), "ilhash.ensemble"),
+    **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning"), "ilhash.ensemble"),
+    **dict.fromkeys(("grow", "join", "learn", "prune", "refresh"), "ilhash.ensemble"),
     "Feedback": "ilhash.feedback",
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),

@@ -37,14 +37,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._checks import as_array, check_choice, check_count
+from ilhash._checks import as_array, check_choice, check_count, chosen_bits
 
 __all__ = ["bytes_per_code", "check", "pack", "to_tiles", "unpack"]
 __all__ += ["from_hex", "from_int8_offset", "from_int8_view", "from_lsb_first", "from_text"]
 __all__ += ["from_layout", "layouts", "to_layout"]
+__all__ += ["beside", "take_bits"]
 __all__ += ["to_hex", "to_int8_offset", "to_int8_view", "to_lsb_first", "to_text"]
 
 Codes = NDArray[np.uint8]
+_UNPACKED = 1 << 16  # codes that are unpacked at once
 
 _REVERSED: Codes = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
 _HEX = re.compile("[0-9a-fA-F]*")
@@ -135,6 +137,67 @@ def unpack(codes: Codes, n_bits: int) -> NDArray[np.bool_]:
     """
     array = check(codes, check_count("n_bits", n_bits))
     return np.unpackbits(array, axis=1, count=n_bits).view(np.bool_)
+
+
+def take_bits(codes: Codes, n_bits: int, bits: Any) -> Codes:
+    """Return codes of some of the bits, in their order.
+
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+    bits : slice or sequence of int, which bits
+
+    Returns
+    -------
+    uint8 array (n, ceil(len(bits) / 8))
+
+    Examples
+    --------
+    >>> to_text(take_bits(from_text(["10010"], 5), 5, [3, 0, 1]), 3)
+    ['110']
+    """
+    array, chosen = check(codes, check_count("n_bits", n_bits)), chosen_bits(bits, n_bits)
+    if chosen == list(range(n_bits)):
+        return array.copy()
+    return _in_blocks(lambda rows: unpack(array[rows], n_bits)[:, chosen], len(array), len(chosen))
+
+
+def beside(codes: Codes, n_bits: int, more: Codes, n_more: int) -> Codes:
+    """Return codes with more bits behind those that they have.
+
+    Parameters
+    ----------
+    codes, n_bits : uint8 array (n, ceil(n_bits / 8)) and int, packed codes and the bits of each
+    more, n_more : uint8 array (n, ceil(n_more / 8)) and int, the bits that follow
+
+    Returns
+    -------
+    uint8 array (n, ceil((n_bits + n_more) / 8))
+
+    Examples
+    --------
+    >>> to_text(beside(from_text(["101"], 3), 3, from_text(["01"], 2), 2), 5)
+    ['10101']
+    """
+    first, second = check(codes, check_count("n_bits", n_bits)), check(more, check_count("n_more", n_more), "more")
+    if len(first) != len(second):
+        raise ValueError(f"more must be one code for each of the {len(first)}, got {len(second)}")
+    if n_bits % 8 == 0:
+        return np.hstack([first, second])
+
+    def both(rows: slice) -> NDArray[np.bool_]:
+        return np.hstack([unpack(first[rows], n_bits), unpack(second[rows], n_more)])
+
+    return _in_blocks(both, len(first), n_bits + n_more)
+
+
+def _in_blocks(bits: Callable[[slice], NDArray[np.bool_]], n: int, n_bits: int) -> Codes:
+    """Pack the bits of n codes; no more of them are unpacked at once than memory will notice."""
+    out = np.empty((n, bytes_per_code(n_bits)), np.uint8)
+    for first in range(0, n, _UNPACKED):
+        rows = slice(first, min(first + _UNPACKED, n))
+        out[rows] = pack(bits(rows))
+    return out
 
 
 def to_lsb_first(codes: Codes, n_bits: int) -> Codes:

@@ -331,6 +331,19 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         blobs = (name.encode() + blob for name, blob in sorted(contents.blobs.items()))
         return sha256_of([*chunks_of_arrays(contents.arrays), *blobs])
 
+    def bit_fingerprints(self) -> list[str]:
+        """Identify every bit by itself: the same bit has the same fingerprint in any model.
+
+        Returns
+        -------
+        list of str, 16 hexadecimal digits each, of a bit's function and the origin that it is relative to
+        """
+        check_is_fitted(self)
+        own = [functions_to_arrays([function]) for function in self.functions_]
+        named = [chunks_of_arrays({**arrays, "origin": self.origin_}) for arrays, _ in own]
+        blobs = [[name.encode() + blob for name, blob in sorted(files.items())] for _, files in own]
+        return [sha256_of([*chunks, *files])[:16] for chunks, files in zip(named, blobs, strict=True)]
+
     def _to_contents(self) -> Contents:
         arrays, blobs = functions_to_arrays(self.functions_)
         arrays["origin"] = self.origin_

@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import ilhash
 from ilhash import HammingIndex
 from ilhash.search import _index, _segment, rescore
-from ilhash.search._margins import MarginScale
 from ilhash.search._segment import Segment
 
 
@@ -297,7 +296,7 @@ def test_search_by_kept_margins_equals_brute_force_in_any_number_of_segments(n, 
     margins = steps.astype(np.float32)  # one step each: nothing is rounded
     texts = rng.permutation(n).astype(str)
     index = HammingIndex(n_bits=9)
-    index._scale = MarginScale(np.ones(9, np.float32))
+    index._span(np.full((1, 9), 127, np.float32))  # steps of 1
     for rows in np.array_split(np.arange(n), [2 * n // 3, 9 * n // 10]):
         if len(rows):
             index.add(codes[rows], texts[rows], margins=margins[rows])

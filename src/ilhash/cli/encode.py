@@ -19,6 +19,10 @@ def encode(
     output: Annotated[Path, Option("--output", "-o", help="File for the codes, .npy; or a directory of shards.")],
     rows_per_shard: Annotated[int, Option(help="Codes in a shard of a directory.")] = 1_000_000,
     force: Annotated[bool, Option("--force", help="Replace a file that is already there.")] = False,
+    known: Annotated[
+        Path | None,
+        Option(help="Codes of these vectors by a model before it was extended: only new bits are computed."),
+    ] = None,
 ) -> None:
     """Write packed codes of vectors: uint8, most significant bit first.
 
@@ -36,7 +40,10 @@ def encode(
     X, _ = read_vectors(vectors)
     shards = nullcontext() if one_file else kept(output, "finished shards")
     with Timer() as took, shards, progress("encoding", "vectors") as move:
-        written = ilhash.write_codes(loaded, X, output, rows_per_shard=rows_per_shard, replace=force, progress=move)
+        before = None if known is None else ilhash.open_codes(known)
+        written = ilhash.write_codes(
+            loaded, X, output, rows_per_shard=rows_per_shard, replace=force, known=before, progress=move
+        )
     what = "codes" if one_file else f"{len(written.names)} shards"
     size = f"{written.n_bits} bits ({written.shape[1]} bytes)"
     tell(f"encoded {len(X):,} vectors as {size} each in {took}; {what} in {output}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typer import Argument, Option
 
 import ilhash
-from ilhash.cli._files import read_ids
+from ilhash.cli._files import read_ids, read_vectors
 from ilhash.cli._options import CodeBits
 from ilhash.cli._screen import Timer, errors, tell
 from ilhash.storage import new_folder
@@ -31,8 +31,18 @@ def index(
     add: Annotated[bool, Option("--add", help="Add to an index that is already there.")] = False,
     update: Annotated[bool, Option("--update", help="Give the items of --ids these codes instead of theirs.")] = False,
     remove: Annotated[str | None, Option(help="Remove the items of these ids, a file as for --ids.")] = None,
+    follow: Annotated[
+        Path | None, Option(help="Give all items the bits of this model, an extended one; needs --vectors.")
+    ] = None,
+    vectors: Annotated[
+        str | None, Option(help="Vectors of all items, in the order of ascending ids or of --ids; for --follow.")
+    ] = None,
 ) -> None:
     """Make a durable index of codes: exact search, checksums, safe against crashes. Or change one."""
+    if follow is not None or vectors is not None:
+        _refuse_beside_follow(codes, follow, vectors, remove, add=add, update=update)
+        _follow(output, follow, str(vectors), ids)
+        return
     names = _check(codes, output, ids, remove, add=add, update=update)
     if remove is not None:
         _remove(output, read_ids(remove))
@@ -58,6 +68,24 @@ def _check(
     if output.exists() and not chosen:
         raise ValueError(f"--output must be a new folder, got {output}, which exists; --add adds to an index")
     return None if ids is None else read_ids(ids)
+
+
+def _refuse_beside_follow(
+    codes: Path | None, follow: Path | None, vectors: str | None, remove: str | None, *, add: bool, update: bool
+) -> None:
+    if follow is None or vectors is None:
+        raise ValueError(f"--follow and --vectors must be given together, got {'--follow' if follow else '--vectors'}")
+    if codes is not None or add or update or remove is not None:
+        raise ValueError("--follow must be given without codes, --add, --update and --remove, got some of them")
+
+
+def _follow(output: Path, model: Any, vectors: str, ids: str | None) -> None:
+    X, names = read_vectors(vectors)[0], None if ids is None else read_ids(ids)
+    loaded = ilhash.load(model)
+    with Timer() as took, errors.status("encoding new bits"), ilhash.HammingIndex.open(output) as made:
+        n_new = made.follow(loaded, X, ids=names)
+        size = f"{made.n_bits} bits of {len(made):,} items"
+    tell(f"encoded {n_new} new bits in {took}; {output} holds {size}")
 
 
 def _add(output: Path, codes: Path, bits: int | None, names: NDArray[Any] | None, *, add: bool) -> None:
@@ -108,6 +136,6 @@ def _made(
     new = ilhash.open_codes(codes, bits)
     with (
         new_folder(output) as folder,
-        ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=ids, model=new.model) as made,
+        ilhash.HammingIndex.open(folder, n_bits=new.n_bits, ids=ids, model=new) as made,
     ):
         yield made, new

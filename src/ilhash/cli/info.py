@@ -55,7 +55,24 @@ def _tell_model(path: Path) -> None:
     for family in loaded.families_ if isinstance(loaded, ilhash.Mix) else [loaded]:
         if family is not loaded:
             say.print(f"[bold]{type(family).__name__}[/] {len(family.functions_)} of the bits")
-        _tell_training(family)
+        for part in family.generations if isinstance(family, ilhash.ILH) else [family]:
+            _tell_training(part)
+    _tell_provenance(loaded)
+
+
+def _tell_provenance(model: Any) -> None:
+    """Say where bits came from, one line for bits that came together."""
+    bits = model.provenance()
+    ends = [place for place in range(1, len(bits) + 1) if place == len(bits) or bits[place] != bits[place - 1]]
+    table = Table(
+        "bits", "method", "generation", "name", "trained", "points", "data", "seed", title="where bits came from"
+    )
+    for first, end in zip([0, *ends], ends, strict=False):
+        one = bits[first]
+        points = "" if one.n_points is None else f"{one.n_points:,}"
+        kept = (one.name or "", (one.date or "")[:10], points, (one.data or "")[:8], str(one.seed))
+        table.add_row(f"{first} to {end - 1}", one.method, str(one.generation), *kept)
+    say.print(table)
 
 
 def _tell_training(model: Any) -> None:

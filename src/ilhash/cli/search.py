@@ -66,7 +66,7 @@ def search(
         asked = _Queries(opened, queries, model)
         with Timer() as took:
             if radius is not None:
-                found, exact = list(opened.within(asked.codes(), radius, **threads)), True
+                found, exact = list(asked.index.within(asked.codes(), radius, **threads)), True
             else:
                 hits = asked.nearest(order, k, threads, shortlist, vectors, ids)
                 found, exact = list(zip(hits.ids, hits.distances, strict=True)), hits.exact
@@ -106,17 +106,24 @@ def _check(
         raise ValueError(f"--shortlist must be given with --order margins or vectors, got {order}")
 
 
+def _searched(index: Any, made_by: Any) -> Any:
+    if isinstance(index, ilhash.HammingIndex):
+        return index.of_model(made_by)
+    index.check_model(made_by)
+    return index
+
+
 class _Queries:
     """Codes, or vectors and the model of the index."""
 
     def __init__(self, index: Any, source: str, model: Path | None) -> None:
-        self.index = index
         self.model: Any = None if model is None else ilhash.load(model)
         if self.model is None:
-            self.stored = ilhash.open_codes(source, index.n_bits)
-            index.check_model(self.stored.model)
-        else:
-            index.check_model(self.model)
+            described = Path(source).is_dir() or Path(f"{source}.json").exists()
+            self.stored = ilhash.open_codes(source, None if described else index.n_bits)
+        # Codes of a model with some of its bits, such as the one before it was extended, are searched by these.
+        self.index = _searched(index, self.stored if self.model is None else self.model)
+        if self.model is not None:
             self.vectors = read_vectors(source)[0]
 
     def codes(self) -> Any:

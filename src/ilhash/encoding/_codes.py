@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -17,8 +17,10 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._checks import check_count, check_encoder
+from ilhash._fingerprints import bits_of
+from ilhash.encoding._known import Continued
 from ilhash.encoding._shards import Witness, open_shards, write_shards
-from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged
+from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, damaged, read_bits
 from ilhash.storage import Record, Sealed, npy_header, parse_json, read_file, write_files
 from ilhash.vectors import as_matrix, fingerprint
 from ilhash.vectors.io import open_vectors
@@ -34,6 +36,7 @@ def write_codes(
     *,
     rows_per_shard: int = ROWS_PER_SHARD,
     replace: bool = False,
+    known: StoredCodes | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> StoredCodes:
     """Encode vectors to a file or a directory of shards, in bounded memory.
@@ -50,6 +53,7 @@ def write_codes(
     path : a new .npy file; or a new directory, or one that holds shards of the same model and vectors
     rows_per_shard : codes in every shard but the last
     replace : whether a .npy file that is there is replaced
+    known : codes of these vectors by a model that has some of the bits (``open_codes``): only the others are computed
     progress : called with (rows done, rows in all)
 
     Returns
@@ -60,6 +64,8 @@ def write_codes(
     model.encode_blocks(X, 0, 0)  # refuses what it could not encode before anything is written
     target, vectors, n_bits = Path(path), as_matrix(X), len(model.functions_)
     check_count("rows_per_shard", rows_per_shard)
+    model = model if known is None else Continued(model, known, vectors)
+    bits = list(bits_of(model) or ())
 
     def encode(first: int, last: int) -> Generator[Codes]:
         with closing(model.encode_blocks(X, first, last)) as encoded:
@@ -73,9 +79,9 @@ def write_codes(
             raise ValueError(f"path must be a new file, got {target}, which exists")
         witness = Witness(vectors)
         with closing(encode(0, len(vectors))) as blocks:
-            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint())
+            store_codes(target, witness.over(blocks), len(vectors), n_bits, model.fingerprint(), bits)
     else:
-        about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint()}
+        about = {"n_bits": n_bits, "n_rows": len(vectors), "model": model.fingerprint(), "bits": bits}
         write_shards(target, {**about, "vectors": fingerprint(vectors)}, encode, rows_per_shard, Witness(vectors))
         if progress is not None:
             progress(len(vectors), len(vectors))
@@ -103,7 +109,9 @@ def open_codes(path: str | os.PathLike[str], n_bits: int | None = None) -> Store
     return open_shards(target, n_bits) if target.is_dir() else _open_file(target, n_bits)
 
 
-def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None) -> None:
+def store_codes(
+    path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, model: str | None, bits: Sequence[str] = ()
+) -> None:
     """Write codes and their description to a .npy file; what was there before is replaced when all is written.
 
     The description holds the SHA-256 of the codes, so that neither is ever taken for another's.
@@ -114,6 +122,7 @@ def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, m
     blocks : iterable of uint8 arrays (n, ceil(n_bits / 8)), the codes
     n_rows, n_bits : int, how many codes there are in all, and bits of each
     model : str, optional, fingerprint of the model that made them
+    bits : sequence of str, optional, fingerprints of its bits
     """
     digest = hashlib.sha256()
 
@@ -125,6 +134,7 @@ def store_codes(path: Path, blocks: Iterable[Codes], n_rows: int, n_bits: int, m
 
     def description() -> Iterator[bytes]:
         about = {"n_bits": n_bits, "layout": LAYOUT, "rows": n_rows, "model": model, "sha256": digest.hexdigest()}
+        about |= {"bits": list(bits)} if bits else {}
         yield DESCRIPTION.to_bytes(about) + b"\n"
 
     write_files({path: content(), _beside(path): description()})
@@ -154,7 +164,8 @@ def _open_file(path: Path, n_bits: int | None) -> StoredCodes:
         about.whole("rows", len(found), len(found))
     sha256 = about.text("sha256", SHA256) if about is not None and "sha256" in about else None
     shard = Shard(path, (int(found.shape[0]), int(found.shape[1])), sha256, linked=True)
-    return StoredCodes(path, bits, [shard], None if about is None else _fingerprint_of_model(about))
+    made_by = (None, None) if about is None else (_fingerprint_of_model(about), read_bits(about, bits))
+    return StoredCodes(path, bits, [shard], *made_by)
 
 
 def _fingerprint_of_model(about: Record) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._version import __version__
-from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes
+from ilhash.encoding._stored import LAYOUT, MOST_BITS, SHA256, Codes, Shard, StoredCodes, read_bits
 from ilhash.storage import TEMPORARY, DamagedFileError, Record, Sealed, make_folder, npy_header, sha256_of, write_file
 from ilhash.vectors import VectorSource, fingerprint, state_of_files
 
@@ -130,7 +130,7 @@ def _begin(folder: Path, about: Document) -> dict[int, Finished]:
         return {}
     document = MANIFEST.read(folder)
     for name, value in {"ilhash": __version__, **about}.items():
-        if document.get(name) != value:
+        if name != "bits" and document.get(name) != value:
             raise ValueError(
                 f"{folder} must hold shards of the same {name}, got {str(document.get(name))[:16]} there and "
                 f"{str(value)[:16]} here; choose a new directory"
@@ -226,4 +226,4 @@ def open_shards(folder: Path, n_bits: int | None) -> StoredCodes:
     if n_bits not in (None, bits):
         raise ValueError(f"{folder} must have {n_bits} bits, got {bits} (stated in its manifest)")
     shards = [done.shard(folder, bits) for done in finished.values()]
-    return StoredCodes(folder, bits, shards, about.text("model", SHA256))
+    return StoredCodes(folder, bits, shards, about.text("model", SHA256), read_bits(about, bits))

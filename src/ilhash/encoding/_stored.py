@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes
-from ilhash.storage import DamagedFileError, StorageError, check_sha256, sha256_of_file
+from ilhash._fingerprints import BIT_FINGERPRINT, Bits
+from ilhash.storage import DamagedFileError, Record, StorageError, check_sha256, sha256_of_file
 from ilhash.vectors import blocks
 from ilhash.vectors.io import open_vectors
 
@@ -82,6 +83,16 @@ def damaged(path: Path) -> Iterator[None]:
         raise DamagedFileError(f"{path} must be as it was written, got a damaged file: {error}") from error
 
 
+def read_bits(about: Record, n_bits: int) -> Bits | None:
+    """Return the fingerprints of bits that a description names; those of earlier versions name none."""
+    if "bits" not in about:
+        return None
+    found = about.all_of("bits", str, n=n_bits)
+    if not all(map(BIT_FINGERPRINT.fullmatch, found)):
+        raise DamagedFileError(f"{about.where} must have 'bits', {n_bits} fingerprints, got others")
+    return tuple(found)
+
+
 class StoredCodes:
     """Codes in files, as ``ilhash.open_codes`` gives them; iterating gives the shards, one after the other, verified.
 
@@ -91,10 +102,19 @@ class StoredCodes:
     n_bits : bits per code
     shards : the files, of which ``names`` are the names
     model : fingerprint of the model that made the codes; None where it is not known
+    bit_fingerprints : those of its bits; None where they are not known
     """
 
-    def __init__(self, path: Path, n_bits: int, shards: Sequence[Shard], model: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        n_bits: int,
+        shards: Sequence[Shard],
+        model: str | None = None,
+        bit_fingerprints: Bits | None = None,
+    ) -> None:
         self.path, self.n_bits, self.model, self._shards = path, n_bits, model, shards
+        self.bit_fingerprints = bit_fingerprints
         self.shape = (sum(shard.shape[0] for shard in shards), codes.bytes_per_code(n_bits))
         self.names = [shard.path.name for shard in shards]
         for shard in shards:

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ilhash import _core
 from ilhash._checks import check_callable, check_count
 from ilhash._parameters import MOST_BITS
+from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
 from ilhash.diversity import seed_for
 from ilhash.ensemble._side_by_side import SideBySide
 from ilhash.hasher import Given, Hasher, Progress, Provenance
@@ -68,6 +70,36 @@ def check_name(name: Any) -> str | None:
     raise ValueError(f"name must be a text of one line of at most {_LONGEST_NAME} characters, got {name!r}")
 
 
+def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels | LabelSets:
+    """Return labels of some classes, and of as many other points as there are of these, drawn from the seed.
+
+    Parameters
+    ----------
+    y : array (n,), labels
+    classes : sequence of labels, the classes that matter
+    unlabeled : label or None, default -1, the label that means unknown
+    seed : int, default 0, of the draw; ``extend`` takes what random_state came to
+
+    Returns
+    -------
+    Labels, which ``extend`` and ``add_bits`` take in place of y
+    """
+    if y is None:
+        raise ValueError("focus must be given with labels y, got none")
+    labels = y if isinstance(y, Labels) else supervision_from_labels(y, len(y), unlabeled)
+    if not isinstance(labels, Labels):
+        raise ValueError("focus must be given with one label per point, got several")
+    known = {name: number for number, name in enumerate(labels.names.tolist())}
+    wanted = np.atleast_1d(np.asarray(classes)).tolist()
+    unknown = [label for label in wanted if label not in known]
+    if unknown or not wanted:
+        raise ValueError(f"focus must be labels of y, got {len(unknown)} others such as {(unknown or wanted)[:1]}")
+    own = np.isin(labels.codes, [known[label] for label in wanted])
+    others = np.flatnonzero(~own & (labels.codes >= 0))
+    order = others[_core.permuted(len(others), seed_for(seed, "generation", 0, 1), 0, len(others))]
+    return without(labels, np.sort(order[int(own.sum()) :]))
+
+
 class Generational(Hasher):
     """An ensemble of one or more generations."""
 
@@ -88,6 +120,7 @@ class Generational(Hasher):
         *,
         affinity: Any = None,
         pairs: Any = None,
+        focus: Any = None,
         name: str | None = None,
         progress: Progress | None = None,
         client: Any = None,
@@ -104,6 +137,10 @@ class Generational(Hasher):
         ----------
         n : int, how many
         X, y, affinity, pairs : as in fit, any vectors of the same features
+        focus : sequence of labels, optional
+            Classes that the new bits are for, such as those that are new: half of the points that bits are trained on
+            are of them. The new bits alone must tell them from all others, since older bits cannot. More bits of this
+            generation come from ``add_bits`` with ``ilhash.ensemble.focused(y, focus)`` in place of y.
         name : str, optional, what to call the generation; ``ilhash info`` shows it
         progress, client, checkpoint, check : as in fit, optional; each generation has a checkpoint folder of its own
 
@@ -125,6 +162,8 @@ class Generational(Hasher):
         check_is_fitted(self)
         check_callable("progress", progress)
         self._read(X, reset=False)
+        if focus is not None:
+            y = focused(y, focus, getattr(self, "unlabeled", -1), self.generation_.root_seed)
         number = 1 + max(part.generation_.number for part in self.generations)
         size = check_count("n", n, 1, MOST_BITS - len(self.functions_))
         part = type(self)(**{**self.get_params(deep=False), "n_bits": size})
@@ -198,6 +237,16 @@ class Generational(Hasher):
         return super()._margins(block, name) if self._side is None else self._side.margins(block, name)
 
     # -------------------------------------------------------------------------------------------- files
+
+    def bit_fingerprints(self) -> list[str]:
+        """Identify every bit by itself, as :meth:`Hasher.bit_fingerprints`.
+
+        Returns
+        -------
+        list of str
+        """
+        side = self._side
+        return super().bit_fingerprints() if side is None else side.of_each(lambda part: part.bit_fingerprints())
 
     def _to_contents(self) -> Contents:
         if self._side is None:

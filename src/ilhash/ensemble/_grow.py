@@ -178,6 +178,8 @@ def _each_warning_once() -> Iterator[None]:
 def _checked_rule(model: Any, max_bits: Any, k: Any, patience: Any, tolerance: Any) -> tuple[int, int, float]:
     if not isinstance(model, ILH):
         raise TypeError(f"model must be an ILH, whose bits are trained one by one, got {type(model).__name__}")
+    if hasattr(model, "functions_") and len(model.generations) > 1:
+        raise ValueError(f"model must be of one generation to grow, got {len(model.generations)}; extend trains more")
     check_count("max_bits", max_bits)
     check_fraction("tolerance", tolerance, "a precision")
     return check_count("k", k), check_count("patience", patience), float(tolerance)

@@ -67,11 +67,16 @@ class Mix(Hasher):
         cls(families)._check_models()
         for family in families:
             check_is_fitted(family)
-        mix = cls([clone(family) for family in families])
-        if len({family.n_features_in_ for family in families}) > 1:
-            got = ", ".join(str(family.n_features_in_) for family in families)
-            raise ValueError(f"families must be trained on vectors of the same features, got {got}")
-        mix._assemble(list(families), SideBySide.of(list(families)).owner)
+        return cls._holding(SideBySide.of(list(families)))
+
+    @classmethod
+    def _holding(cls, side: SideBySide) -> Mix:
+        """Return a mix of trained families."""
+        if len({family.n_features_in_ for family in side.models}) > 1:
+            got = ", ".join(str(family.n_features_in_) for family in side.models)
+            raise ValueError(f"models must be trained on vectors of the same features, got {got}")
+        mix = cls([clone(family) for family in side.models])
+        mix._assemble(side.models, side.owner)
         return mix
 
     # -------------------------------------------------------------------------------------------- parameters
@@ -181,6 +186,7 @@ class Mix(Hasher):
         affinity: Any = None,
         pairs: Any = None,
         family: int | None = None,
+        focus: Any = None,
         name: str | None = None,
         progress: Progress | None = None,
         client: Any = None,
@@ -190,7 +196,7 @@ class Mix(Hasher):
 
         Parameters
         ----------
-        n, X, y, affinity, pairs, name, progress, client, checkpoint : as in :meth:`ILH.extend`
+        n, X, y, affinity, pairs, focus, name, progress, client, checkpoint : as in :meth:`ILH.extend`
         family : int, optional, which family; by default the first that is ILH
 
         Returns
@@ -200,7 +206,7 @@ class Mix(Hasher):
         check_is_fitted(self)
         number = self._extended_family(family)
         own = {"affinity": affinity, "pairs": pairs, "name": name, "client": client, "checkpoint": checkpoint}
-        grown = self.families_[number][:].extend(n, X, y, **own, progress=progress)
+        grown = self.families_[number][:].extend(n, X, y, **own, focus=focus, progress=progress)
         families = [grown if one == number else kept for one, kept in enumerate(self.families_)]
         self.models = [clone(one) for one in families]  # they say how many bits there are
         self._assemble(families, np.append(self.family_, np.full(n, number)))
@@ -281,16 +287,23 @@ class Mix(Hasher):
 
     def _with_bits(self, chosen: list[int]) -> Mix:
         """Bits of a family that is learnt jointly are then of the longer model, not what a shorter one would be."""
-        side = self._side.chosen(chosen)
-        part = Mix([clone(family) for family in side.models])
-        part._assemble(side.models, side.owner)
-        return part
+        return self._holding(self._side.chosen(chosen))
 
     # -------------------------------------------------------------------------------------------- files
 
     def _check_parameters(self, lost: bool = False) -> None:
         for family in self.families_:
             family._check_parameters(lost)
+
+    def bit_fingerprints(self) -> list[str]:
+        """Identify every bit by itself, as :meth:`Hasher.bit_fingerprints`.
+
+        Returns
+        -------
+        list of str
+        """
+        check_is_fitted(self)
+        return self._side.of_each(lambda family: family.bit_fingerprints())
 
     def _to_contents(self) -> Contents:
         return self._side.to_contents({"model": "Mix"}, "family", "families")
@@ -306,9 +319,7 @@ class Mix(Hasher):
             return kind
 
         side = SideBySide.from_contents(contents, "family", "families", trusted, of_one_family)
-        model = cls([clone(family) for family in side.models])
-        model._assemble(side.models, side.owner)
-        return model
+        return cls._holding(side)
 
     # -------------------------------------------------------------------------------------------- scikit-learn
 
@@ -325,6 +336,41 @@ class Mix(Hasher):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = any(getattr(model, "supervised", False) for model in self._named().values())
         return tags
+
+
+def join(*models: Any) -> Mix:
+    """Put trained models side by side: their bits in this order, each as it was, whatever it was trained on.
+
+    Parameters
+    ----------
+    *models : trained models of the same vectors' features, mixes too; they stay what they are
+
+    Returns
+    -------
+    Mix, trained; its ``provenance()`` says where each bit came from
+
+    Examples
+    --------
+    >>> from ilhash import datasets, methods
+    >>> digits = datasets.load("digits")
+    >>> ours = ILH(n_bits=12, n_similar=30).fit(digits.X, digits.y)
+    >>> both = join(ours, methods.ITQ(n_bits=8).fit(digits.X))
+    >>> both.n_bits, [one.method for one in both.provenance()[11:13]]
+    (20, ['ILH', 'ITQ'])
+    """
+    other = [model for model in models if not isinstance(model, Hasher)]
+    if not models or other:
+        raise TypeError(
+            f"models must be trained models of ilhash, got {other[0]!r}" if other else "models must be given, got none"
+        )
+    families: list[Any] = []
+    owners: list[NDArray[np.int64]] = []
+    for model in models:
+        check_is_fitted(model)
+        own = model._side if isinstance(model, Mix) else SideBySide.of([model])
+        owners.append(own.owner + len(families))
+        families += own.models
+    return Mix._holding(SideBySide(families, np.concatenate(owners)))
 
 
 def _moved(progress: Progress | None, done: int, total: int) -> Progress | None:

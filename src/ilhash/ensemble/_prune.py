@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +94,21 @@ def prune(
     X = X if hasattr(X, "columns") else as_matrix(X)
     y = _checked(model, X, y, n_bits, held_out, unseen_weight)
     trials = _trials(model, X, held_out.validation_sets(y), k, unseen_weight, n_threads)
-    available = np.ones(len(model.functions_), np.bool_)
+    chosen, values = chosen_one_by_one(trials, len(model.functions_), n_bits, progress)
+    curve = values @ np.array([trial.weight for trial in trials])
+    unseen = values[:, 1] if len(trials) > 1 else None
+    reports = [
+        trial.course(chosen) for trial in _trials(model, X, held_out.report_sets(y), k, unseen_weight, n_threads)
+    ]
+    # Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do.
+    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen, *reports)
+
+
+def chosen_one_by_one(
+    trials: Sequence[Trial], n_pool: int, n_bits: int, progress: Callable[[int, int], None] | None
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Choose bits of a pool by greedy forward selection; return their numbers and each trial's course."""
+    available = np.ones(n_pool, np.bool_)
     chosen: list[int] = []
     values = np.empty((n_bits, len(trials)))
     for step in range(n_bits):
@@ -107,16 +121,10 @@ def prune(
         values[step] = [trial.precision.value for trial in trials]
         if progress is not None:
             progress(step + 1, n_bits)
-    curve = values @ np.array([trial.weight for trial in trials])
-    unseen = values[:, 1] if len(trials) > 1 else None
-    reports = [
-        trial.course(chosen) for trial in _trials(model, X, held_out.report_sets(y), k, unseen_weight, n_threads)
-    ]
-    # Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do.
-    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen, *reports)
+    return chosen, values
 
 
-class _Trial:
+class Trial:
     """One retrieval, the bits of the pool on its points, and what it weighs."""
 
     def __init__(self, model: Hasher, X: Any, validation: ValidationSet, k: int, weight: float, n_threads: int) -> None:
@@ -152,17 +160,22 @@ def _checked(model: Any, X: Any, y: Any, n_bits: int, held_out: HoldOut, unseen_
         raise ValueError(f"n_bits must be at most the {available} bits of the pool, got {n_bits}")
     check_fraction("unseen_weight", unseen_weight, "a number")
     y = read_labels(y, len(X), getattr(model, "unlabeled", -1))
-    ensembles = [part for part in (model.families_ if isinstance(model, Mix) else [model]) if isinstance(part, ILH)]
-    for ensemble in ensembles:
+    for ensemble in generations_of(model):
         refuse_training_points(ensemble, as_matrix(X), y, held_out)
     return y
 
 
+def generations_of(model: Any) -> list[ILH]:
+    """Return the ensembles within a model, each of one generation."""
+    families = model.families_ if isinstance(model, Mix) else [model]
+    return [part for family in families if isinstance(family, ILH) for part in family.generations]
+
+
 def _trials(
     model: Any, X: Any, validations: list[ValidationSet], k: int, unseen_weight: float, n_threads: int
-) -> list[_Trial]:
+) -> list[Trial]:
     weights = [1.0 - unseen_weight, unseen_weight] if len(validations) == 2 else [1.0] * len(validations)
     return [
-        _Trial(model, X, validation, k, weight, n_threads)
+        Trial(model, X, validation, k, weight, n_threads)
         for validation, weight in zip(validations, weights, strict=True)
     ]

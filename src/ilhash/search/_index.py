@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from ilhash import codes as packed
 from ilhash._checks import check_choice, check_flag
-from ilhash._fingerprints import fingerprint_of, refuse_another
+from ilhash._fingerprints import bits_of, fingerprint_of, refuse_another
 from ilhash._ids import LARGEST, as_ids, refuse_repeated
 from ilhash.search import _merging as merging
+from ilhash.search._bits import rewritten
 from ilhash.search._ids import IntIds, Rows
 from ilhash.search._manifest import MANIFEST
 from ilhash.search._margins import MarginScale, as_margins
+from ilhash.search._rewritable import Rewritable
 from ilhash.search._schema import NEXT_ID, Settings, read_next_id, segment_of, verify
-from ilhash.search._searching import Codes, Searchable
+from ilhash.search._searching import Codes
 from ilhash.search._segment import Segment
 from ilhash.search._snapshot import Snapshot
 from ilhash.search._store import Store
@@ -34,13 +36,13 @@ SEGMENT_ROWS = 1 << 22  # codes in memory while blocks are added
 class _Contents(NamedTuple):
     """What an index holds; only ever replaced whole, so that no interrupt can tear it."""
 
+    settings: Settings
     segments: tuple[Segment, ...] = ()
-    kind: str | None = None  # of ids; None while it is open
     next_id: int = 0  # at least what the next automatic id must be
     snapshot: Snapshot | None = None  # of the folder, of which this is made
 
 
-class HammingIndex(Searchable):
+class HammingIndex(Rewritable):
     """Exact nearest neighbours in Hamming space, in the order (distance, id).
 
     Equal codes are kept once, with the list of their items: a million items on 300,000 distinct codes cost 300,000
@@ -73,18 +75,17 @@ class HammingIndex(Searchable):
         self, codes: Any = None, *, n_bits: int, ids: Any = None, margins: Any = None, model: Any = None
     ) -> None:
         packed.bytes_per_code(n_bits)
-        self.n_bits = int(n_bits)
-        self.model = fingerprint_of(getattr(codes, "model", None) if model is None else model)
-        self._held = _Contents()
-        self._scale: MarginScale | None = None
+        made_by = fingerprint_of(getattr(codes, "model", None) if model is None else model)
+        self._held = _Contents(Settings(int(n_bits), model=made_by, bits=bits_of(codes if model is None else model)))
         self._store: Store | None = None
+        self._part: tuple[_Contents, list[int], HammingIndex] | None = None  # what of_model made last
         self._mutex = threading.RLock()
         if codes is None:
             if ids is not None or margins is not None:
                 raise ValueError("ids and margins must come with codes, got them without")
             return
         if margins is not None:
-            self._scale = MarginScale.of(as_margins(margins, self.n_bits, len(packed.check(codes, self.n_bits))))
+            self._span(as_margins(margins, self.n_bits, len(packed.check(codes, self.n_bits))))
         self.add(codes, ids, margins=margins)
 
     @property
@@ -102,8 +103,12 @@ class HammingIndex(Searchable):
         return self._contents.segments
 
     @property
-    def _kind(self) -> str | None:
-        return self._contents.kind
+    def _settings(self) -> Settings:
+        return self._contents.settings
+
+    def _span(self, margins: NDArray[np.float32]) -> None:
+        """Let the 8 bits of margins span these."""
+        self._held = self._held._replace(settings=self._held.settings._replace(scale=MarginScale.of(margins)))
 
     def __repr__(self) -> str:
         where = f" in {self._store.path}" if self._store else ""
@@ -229,6 +234,31 @@ class HammingIndex(Searchable):
                 notes = self._notes(self._next_after(None))
                 self._put([united] if united.n_rows else [], segments, range(len(segments)), {}, notes)
 
+    def of_model(self, model: Any) -> HammingIndex:
+        """Return what codes of a model can be searched in: this index or, where the model has some of its bits, these.
+
+        Parameters
+        ----------
+        model : fitted model, or what ``ilhash.open_codes`` gives; one with other bits is refused
+
+        Returns
+        -------
+        HammingIndex, this one, or one in memory, which is kept as long as this one does not change
+        """
+        said = fingerprint_of(model)
+        bits, known = bits_of(model), self.bit_fingerprints
+        if said == self.model or not bits or not known or set(bits) - set(known):
+            self.check_model(model)
+            return self
+        contents, order = self._contents, [known.index(name) for name in bits]
+        if self._part is None or self._part[0] is not contents or self._part[1] != order:
+            part, before = HammingIndex(n_bits=len(order)), contents.settings
+            scale = None if before.scale is None else MarginScale(before.scale.factor[order])
+            after = Settings(len(order), before.kind, scale, said, tuple(bits))
+            part._held = _Contents(after, tuple(rewritten(contents.segments, order, None, before, after)))
+            self._part = (contents, order, part)
+        return self._part[2]
+
     def _settle(self) -> None:
         """Bring to its end what an interrupted change of the folder left open."""
         if self._store:
@@ -271,15 +301,22 @@ class HammingIndex(Searchable):
         gone: Sequence[int],
         dead: Mapping[str, Rows],
         notes: Mapping[str, Any],
+        settings: Settings | None = None,
     ) -> None:
-        """Append segments to those that are there now, with more dead rows, without those whose numbers are gone."""
+        """Append segments to those that are there now, with more dead rows, without those whose numbers are gone.
+
+        Where there are other settings, all that were there must be gone.
+        """
         if self._store:
             dropped = [now[number].body.name for number in gone]
-            self._store.commit(add=(segment.arrays for segment in new), remove=dead, drop=dropped, notes=notes)
+            about = None if settings is None else settings.document()
+            arrays = (segment.arrays for segment in new)
+            self._store.commit(add=arrays, remove=dead, drop=dropped, notes=notes, settings=about)
             return
         segments = (*(s for number, s in enumerate(now) if number not in gone), *new)
         kind = segments[-1].body.kind if segments else self._kind
-        self._held = _Contents(segments, kind, notes.get(NEXT_ID, 0))
+        settings = (settings or self._settings)._replace(kind=kind)
+        self._held = _Contents(settings, segments, notes.get(NEXT_ID, 0))
 
     # -------------------------------------------------------------------------------------------- ids
 
@@ -346,7 +383,7 @@ class HammingIndex(Searchable):
         elif not writable:
             raise ValueError(f"path must hold an index to be read, got {path}, which holds none")
         else:
-            store = Store.create(path, cls._empty(n_bits, ids, margins, model)._settings)
+            store = Store.create(path, cls._empty(n_bits, ids, margins, model)._settings.document())
         try:
             return cls._on(store, n_bits, model)
         except BaseException:
@@ -361,8 +398,9 @@ class HammingIndex(Searchable):
         path : path-like, a folder that is not there yet
         """
         with self._mutex:
-            segments, notes = self._segments, self._notes(self._next_after(None))
-        with new_folder(Path(path)) as folder, Store.create(folder, self._settings, notes) as store:
+            contents, notes = self._contents, self._notes(self._next_after(None))
+            segments, about = contents.segments, contents.settings.document()
+        with new_folder(Path(path)) as folder, Store.create(folder, about, notes) as store:
             united = merging.merged(segments) if segments else None
             if united and united.n_rows:
                 store.commit(add=[united.arrays])
@@ -371,16 +409,10 @@ class HammingIndex(Searchable):
     def _empty(cls, n_bits: int, ids: str, margins: Any, model: Any) -> HammingIndex:
         index = cls(n_bits=n_bits, model=model)
         check_choice("ids", ids, ("int", "str"))
-        index._held = _Contents(kind=ids)
-        index._scale = None if margins is None else MarginScale.of(as_margins(margins, index.n_bits, None))
+        index._held = index._held._replace(settings=index._settings._replace(kind=ids))
+        if margins is not None:
+            index._span(as_margins(margins, index.n_bits, None))
         return index
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """What a store keeps beside the segments."""
-        scale = {"margin_scale": self._scale.factor.tolist()} if self._scale else {}
-        model = {"model": self.model} if self.model else {}
-        return {"n_bits": self.n_bits, "ids": self._kind or "int", **scale, **model}
 
     @classmethod
     def _on(cls, store: Store, n_bits: int | None, model: Any) -> HammingIndex:
@@ -388,18 +420,20 @@ class HammingIndex(Searchable):
         if n_bits is not None and n_bits != settings.n_bits:
             raise ValueError(f"n_bits must be that of the index ({settings.n_bits}), got {n_bits}")
         refuse_another(settings.model, fingerprint_of(model), "model")
-        index = cls(n_bits=settings.n_bits, model=settings.model)
-        index._scale, index._held, index._store = settings.scale, _Contents(kind=settings.kind), store
+        index = cls(n_bits=settings.n_bits)
+        index._held, index._store = _Contents(settings), store
         _ = index._contents  # what is wrong with it is said now
         return index
 
     def _contents_of(self, snapshot: Snapshot, held: _Contents) -> _Contents:
         """Take over what the folder holds; of what was there before the bodies stay, and what is known of them."""
-        kind = held.kind or "int"
-        known = {segment.body.name: segment for segment in held.segments}
-        settings = Settings(self.n_bits, kind, self._scale)
+        path = self._folder("this").path
+        before = held.snapshot.manifest.settings if held.snapshot else None
+        same = snapshot.manifest.settings == before
+        settings = held.settings if same else Settings.read(snapshot.manifest.settings, path)
+        known = {segment.body.name: segment for segment in held.segments} if same else {}
         segments = tuple(segment_of(stored, known.get(stored.name), settings) for stored in snapshot.segments)
-        return _Contents(segments, kind, read_next_id(snapshot.manifest, self._folder("this").path), snapshot)
+        return _Contents(settings, segments, read_next_id(snapshot.manifest, path), snapshot)
 
     def refresh(self) -> bool:
         """Move to the newest state of the folder.

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import _core
-from ilhash._fingerprints import FINGERPRINT
+from ilhash._fingerprints import FINGERPRINT, Bits
+from ilhash.encoding import read_bits
 from ilhash.search._array_file import ArrayFile
 from ilhash.search._damage import Damage, sound
 from ilhash.search._header import FileEntry
@@ -44,9 +45,17 @@ class Settings(NamedTuple):
     """What an index was created with."""
 
     n_bits: int
-    kind: str
-    scale: MarginScale | None
+    kind: str | None = None  # of ids; None while it is open
+    scale: MarginScale | None = None  # of the margins that are kept
     model: str | None = None  # fingerprint of the model that made the codes; None where it is not known
+    bits: Bits | None = None  # fingerprints of its bits, likewise
+
+    def document(self) -> dict[str, Any]:
+        """Return what a store keeps."""
+        own: dict[str, Any] = {"n_bits": self.n_bits, "ids": self.kind or "int"}
+        own |= {"margin_scale": self.scale.factor.tolist()} if self.scale else {}
+        own |= {"model": self.model} if self.model else {}
+        return own | ({"bits": list(self.bits)} if self.bits else {})
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], folder: Path) -> Settings:
@@ -61,7 +70,7 @@ class Settings(NamedTuple):
             if "margin_scale" in record:
                 scale = MarginScale(_scale(record.items("margin_scale"), n_bits, record.where))
             model = record.text("model", FINGERPRINT) if "model" in record else None
-            return cls(n_bits, record.one_of("ids", ("int", "str")), scale, model)
+            return cls(n_bits, record.one_of("ids", ("int", "str")), scale, model, read_bits(record, n_bits))
 
 
 def _scale(values: list[Any], n_bits: int, where: str) -> NDArray[np.float32]:
@@ -185,7 +194,7 @@ def segment_of(stored: StoredSegment, known: Segment | None, settings: Settings)
         body = known.body
     else:
         arrays = StoredArrays(stored.arrays, settings)
-        body = Body(settings.n_bits, arrays.n_rows, arrays.n_codes, arrays, settings.kind, stored.name)
+        body = Body(settings.n_bits, arrays.n_rows, arrays.n_codes, arrays, settings.kind or "int", stored.name)
     removed = stored.removed
     if len(removed) and removed[-1] >= body.n_rows:
         with sound(stored.arrays.path, "removals"):

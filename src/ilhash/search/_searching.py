@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ilhash import codes as packed
 from ilhash._checks import check_choice, check_count, check_threads
-from ilhash._fingerprints import fingerprint_of, refuse_another
+from ilhash._fingerprints import Bits, fingerprint_of, refuse_another
 from ilhash._ids import as_ids
 from ilhash.search import _merging as merging
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._ids import Rows
 from ilhash.search._margins import MarginScale, as_margins, rescored_by_margins
+from ilhash.search._schema import Settings
 from ilhash.search._segment import Segment
 
 Codes = NDArray[np.uint8]
@@ -26,9 +27,29 @@ Codes = NDArray[np.uint8]
 class Searchable(ABC):
     """Codes of items, of which ``HammingIndex`` says where they are; arrays that are returned are the caller's own."""
 
-    n_bits: int
-    model: str | None  # fingerprint of the model that made the codes; None where it is not known
-    _scale: MarginScale | None  # of the margins that are kept
+    @property
+    @abstractmethod
+    def _settings(self) -> Settings:
+        """Bits, kind of ids, margins and model as they are now."""
+
+    @property
+    def n_bits(self) -> int:
+        """Bits per code."""
+        return self._settings.n_bits
+
+    @property
+    def model(self) -> str | None:
+        """Fingerprint of the model that made the codes; None where it is not known."""
+        return self._settings.model
+
+    @property
+    def bit_fingerprints(self) -> Bits | None:
+        """Fingerprints of that model's bits; None where they are not known."""
+        return self._settings.bits
+
+    @property
+    def _scale(self) -> MarginScale | None:
+        return self._settings.scale
 
     @property
     @abstractmethod
@@ -36,9 +57,9 @@ class Searchable(ABC):
         """The segments as they are now: a search takes them once, whatever is changed meanwhile."""
 
     @property
-    @abstractmethod
     def _kind(self) -> str | None:
         """The kind of ids, None while it is open."""
+        return self._settings.kind
 
     # -------------------------------------------------------------------------------------------- what is in it
 
@@ -223,7 +244,7 @@ class Searchable(ABC):
 
         Parameters
         ----------
-        model : the fitted model whose codes the index holds; another one is refused
+        model : the fitted model whose codes the index holds, or one with some of its bits; another one is refused
         X : array (n_queries, D), vectors, also what ilhash.open_vectors gives
         order : {"hamming", "asymmetric", "margins"}, default "hamming", as in :meth:`search`,
             :meth:`search_asymmetric` or :meth:`search_margins`
@@ -234,11 +255,15 @@ class Searchable(ABC):
         Hits, ids and distances of that order
         """
         check_choice("order", order, ("hamming", "asymmetric", "margins"))
-        self.check_model(model)
+        index = self.of_model(model)
         if order == "hamming":
-            return self.search(model.transform(X), k, n_threads=n_threads, allowed=allowed)
-        search = self.search_asymmetric if order == "asymmetric" else self.search_margins
+            return index.search(model.transform(X), k, n_threads=n_threads, allowed=allowed)
+        search = index.search_asymmetric if order == "asymmetric" else index.search_margins
         return search(model.decision_function(X), k, n_threads=n_threads, allowed=allowed)
+
+    @abstractmethod
+    def of_model(self, model: Any) -> Searchable:
+        """Return what codes of a model can be searched in."""
 
     # -------------------------------------------------------------------------------------------- input
 

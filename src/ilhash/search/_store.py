@@ -176,13 +176,14 @@ class Store:
         remove: Mapping[str, Rows] | None = None,
         drop: Sequence[str] = (),
         notes: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
         """Change the store in one step that is durable when this returns, and that happens wholly or not at all.
 
         Add new segments, taken one by one as they are written: the length of the first array of each is the number of
         its rows, the others may have any shape. Remove rows, by the names of live segments, and drop whole segments.
-        ``notes`` take the place of those that there are, and are looked at after the last segment was taken. Return the
-        names of the new segments.
+        ``notes`` take the place of those that there are, and are looked at after the last segment was taken; so do
+        ``settings``. Return the names of the new segments.
 
         A disk that is full or fails is an OSError. The old state is intact then; only if the very last flush failed is
         the new state there, perhaps not durably, which the error says and the next ``settle`` mends. Whatever
@@ -194,9 +195,9 @@ class Store:
             first = list(itertools.islice(new, 1))
             live = self._checked_live(drop)
             dead = {name: rows for name, rows in self._checked_rows(remove or {}, live).items() if rows.size}
-            if not first and not dead and not drop:
+            if not first and not dead and not drop and settings is None:
                 return ()
-            names = self._write(itertools.chain(first, new), dead, live, notes)
+            names = self._write(itertools.chain(first, new), dead, live, notes, settings)
         return names
 
     def settle(self) -> None:
@@ -253,6 +254,7 @@ class Store:
         dead: dict[str, Rows],
         live: dict[str, StoredSegment],
         notes: Mapping[str, Any] | None,
+        settings: Mapping[str, Any] | None,
     ) -> tuple[str, ...]:
         old = self.snapshot
         generation = old.manifest.generation + 1
@@ -272,7 +274,8 @@ class Store:
             sync_folder(self.path)  # the manifest may name only what is sure to be there
             removals = tuple(removal.entry for removal in kept)
             noted = storable_settings(old.manifest.notes if notes is None else notes)
-            manifest = Manifest(generation, old.manifest.settings, tuple(segments), removals, noted)
+            about = storable_settings(old.manifest.settings if settings is None else settings)
+            manifest = Manifest(generation, about, tuple(segments), removals, noted)
             staged = temporary_in(self.path)
             stage(staged, [manifest.to_bytes()])
             self._publish(staged, snapshot_of(manifest, files))
