@@ -75,6 +75,11 @@ def simulate(task: str, seed: int, asked: Any) -> list[dict[str, Any]]:
         return float(precision_at_k(*sides, k=10, n_bits=one.n_bits))
 
     before, rows = precision(model), []
+    if asked.without:
+        more = model[:].extend(asked.without, base, check=False)
+        rows.append({"task": task, "seed": seed, "judgements": 0, "before": before, "after": precision(more)})
+        rows[0] |= {"n_new": asked.without, "seconds": 0.0}
+        print(json.dumps(rows[0]), flush=True)
     for n in asked.judgements:
         with tempfile.TemporaryDirectory() as folder, Feedback.open(folder) as log:
             log.add(*judged(model, base, notion[N_QUERIES:], n, asked.wrong, rng))
@@ -190,7 +195,8 @@ def draw_dependencies(rows: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tasks", nargs="+", default=TASKS)
-    options.add_argument("--judgements", nargs="+", type=int, default=[100, 300, 1_000, 3_000])
+    options.add_argument("--without", type=int, default=0, help="first as many bits without judgements, to compare")
+    options.add_argument("--judgements", nargs="*", type=int, default=[100, 300, 1_000, 3_000])
     options.add_argument("--seeds", type=int, default=5)
     options.add_argument("--points", type=int, default=15_000)
     options.add_argument("--wrong", type=float, default=0.1)

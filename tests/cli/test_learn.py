@@ -41,7 +41,14 @@ def test_learn_saves_what_the_library_learns(judged, digits, ilhash_command):
     assert "1 judgements about unknown ids" in out
     assert f"learnt {wanted.n_new} new bits" in out
     assert f"{wanted.before:.3f} with the model as it is, {wanted.after:.3f} with new bits" in out
-    assert "ilhash index --follow" in out
+    given = ("--vectors", judged / "X.npy", "--ids", judged / "ids.txt")
+    assert " ".join(map(str, ("ilhash index -o INDEX --follow", judged / "new", *given))) in out
+    ilhash_command("encode", judged / "model", judged / "X.npy", "-o", judged / "codes.npy")
+    ilhash_command("index", judged / "codes.npy", "--ids", judged / "ids.txt", "-o", judged / "index")
+    ilhash_command("index", "-o", judged / "index", "--follow", judged / "new", *given)
+    with ilhash.HammingIndex.open(judged / "index", writable=False) as index:
+        assert index.n_bits == 32 + wanted.n_new
+        assert np.array_equal(index.codes(ids), wanted.model.transform(digits[0]))
 
 
 def test_what_does_not_help_is_not_written(judged, digits, ilhash_command):

@@ -95,6 +95,7 @@ def test_any_model_learns_and_is_saved(tmp_path, digits):
         assert learning.better
         learning.model.save(tmp_path / type(model).__name__)
         again = ilhash.load(tmp_path / type(model).__name__)
+        assert again.provenance()[-1].name == "feedback"
         assert np.array_equal(again.transform(X), learning.model.transform(X))
         before = np.unpackbits(model.transform(X), axis=1)[:, : model.n_bits]
         assert np.array_equal(np.unpackbits(again.transform(X), axis=1)[:, : model.n_bits], before)

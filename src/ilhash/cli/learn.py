@@ -54,5 +54,6 @@ def learn(
     n = len(found.model.functions_)
     tell(
         f"learnt {found.n_new} new bits: {found.reason}; {took}; model of {n} bits in {output}\n"
-        f"the first {n - found.n_new} bits are those of {model}; an index of them follows by `ilhash index --follow`"
+        f"the first {n - found.n_new} bits are those of {model}: an index of them follows by\n"
+        f"  ilhash index -o INDEX --follow {output} --vectors {vectors}" + ("" if ids is None else f" --ids {ids}")
     )

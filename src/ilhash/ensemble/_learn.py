@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from ilhash import _core
 from ilhash._checks import check_callable, check_count, resolve_seed
 from ilhash.affinity import Judged, affinity_from_pairs
 from ilhash.diversity import seed_for
+from ilhash.ensemble._generations import check_name
 from ilhash.ensemble._ilh import ILH
-from ilhash.ensemble._mix import Mix
+from ilhash.ensemble._mix import join
 from ilhash.hasher import Hasher
 from ilhash.vectors import as_matrix, take_rows
 
@@ -112,7 +113,7 @@ def learn(
     >>> learning.better, learning.model.n_bits == 32 + learning.n_new, learning.after > learning.before
     (True, True, True)
     """
-    X, judged, most, seed = _checked(model, X, pairs, n_bits, random_state, progress)
+    X, judged, most, seed = _checked(model, X, pairs, n_bits, name, random_state, progress)
     kinds = [int(np.count_nonzero(sign * judged.weights > 0)) for sign in (1, -1)]
     numbers = [most] if n_bits is not None else [n for n in NUMBERS if n <= most] or [most]
     if sum(kinds) < FEWEST or kinds[0] < FEWEST_OF_A_KIND or 0 < kinds[1] < FEWEST_OF_A_KIND:
@@ -137,12 +138,13 @@ def learn(
 
 
 def _checked(
-    model: Any, X: Any, pairs: Any, n_bits: int | None, random_state: Any, progress: Any
+    model: Any, X: Any, pairs: Any, n_bits: int | None, name: Any, random_state: Any, progress: Any
 ) -> tuple[Any, _Judgements, int, int]:
     if not isinstance(model, Hasher):
         raise TypeError(f"model must be a trained model of ilhash, got {type(model).__name__}")
     check_is_fitted(model)
     check_callable("progress", progress)
+    check_name(name)
     X = as_matrix(X)
     affinity = affinity_from_pairs(pairs, len(X), similar_only=True)
     most = max(NUMBERS[0], len(model.functions_) // SHARE) if n_bits is None else check_count("n_bits", n_bits, 1, 1024)
@@ -311,10 +313,6 @@ def _with_new_bits(model: Any, n: int, X: Any, pairs: Judged, name: str | None) 
     if isinstance(model, ILH):
         grown, own = model[:], {key: model.get_params(deep=False)[key] for key in plain}
         return grown.set_params(**plain).extend(n, X, pairs=pairs, name=name, check=False).set_params(**own)
-    part = ILH(n_bits=n, random_state=model.seed_ if hasattr(model, "seed_") else 0)
-    part.fit(X, pairs=pairs, check=False)
-    families = list(model.families_) if isinstance(model, Mix) else [model]
-    owner = model.family_ if isinstance(model, Mix) else np.zeros(len(model.functions_), np.int64)
-    mix = Mix.of([*families, part])
-    mix._assemble([*families, part], np.append(owner, np.full(n, len(families))))
-    return mix
+    part = ILH(n_bits=n, random_state=getattr(model, "seed_", 0)).fit(X, pairs=pairs, check=False)
+    part.generation_ = replace(part.generation_, name=check_name(name))
+    return join(model, part)
