@@ -10,8 +10,9 @@ _dask     codes of dask collections
 
 from ilhash.encoding._codes import ROWS_PER_SHARD, open_codes, store_codes, write_codes
 from ilhash.encoding._dask import dask_encode
+from ilhash.encoding._known import MOST_FLIPPED, flipped_bits, some_rows
 from ilhash.encoding._stored import StoredCodes, read_bits
 from ilhash.encoding._stream import stream
 
 __all__ = ["ROWS_PER_SHARD", "StoredCodes", "dask_encode", "open_codes", "read_bits", "store_codes", "stream"]
-__all__ += ["write_codes"]
+__all__ += ["MOST_FLIPPED", "flipped_bits", "some_rows", "write_codes"]

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ilhash import codes
 from ilhash._fingerprints import bits_of
@@ -74,11 +75,32 @@ class Continued:
         return kept if self.missing else codes.take_bits(kept, len(self.kept), self.order)
 
     def _refuse_other_vectors(self, X: Any) -> None:
-        rows = np.unique(np.linspace(0, len(self.known) - 1, CHECKED).astype(np.int64))
-        now = self.model[self.kept].transform(take_rows(X, rows))
+        rows = some_rows(len(self.known))
         there = codes.take_bits(self.known.take(rows), self.known.n_bits, self.places)
-        flipped = float((codes.unpack(now, len(self.kept)) != codes.unpack(there, len(self.kept))).mean())
+        flipped = flipped_bits(self.model[self.kept], X, rows, there)
         if flipped > MOST_FLIPPED:
             raise ValueError(
                 f"known must be codes of these vectors, got others: {flipped:.0%} of the bits of {len(rows)} differ"
             )
+
+
+def some_rows(n: int) -> NDArray[np.int64]:
+    """Return rows that are looked at."""
+    return np.unique(np.linspace(0, n - 1, CHECKED).astype(np.int64))
+
+
+def flipped_bits(model: Any, X: Any, rows: NDArray[np.int64], there: Codes) -> float:
+    """Return the share of bits of some rows that are other ones when they are encoded again.
+
+    Parameters
+    ----------
+    model, X : fitted model and vectors
+    rows : int array, which rows of X
+    there : uint8 array, codes that they are said to have
+
+    Returns
+    -------
+    float
+    """
+    now, n_bits = model.transform(take_rows(X, rows)), len(model.functions_)
+    return float((codes.unpack(now, n_bits) != codes.unpack(there, n_bits)).mean())

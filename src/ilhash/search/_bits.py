@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from ilhash import codes as packed
 from ilhash._fingerprints import bits_of, fingerprint_of, refuse_another
 from ilhash._ids import as_ids, refuse_repeated
+from ilhash.encoding import MOST_FLIPPED, flipped_bits, some_rows
 from ilhash.search._margins import MarginScale, as_margins
 from ilhash.search._schema import Settings
 from ilhash.search._segment import Segment
-from ilhash.vectors import take_rows
-
-CHECKED = 64  # items of which the bits that stay are encoded again, to see whether vectors are theirs
-MOST_FLIPPED = 0.02  # share of bits that may differ then: margins near zero round to either side
 
 
 class NewBits(NamedTuple):
@@ -128,10 +125,9 @@ def refuse_codes_of_another(model: Any, first: int, codes: Any) -> None:
 
 def refuse_other_vectors(index: Any, model: Any, kept: list[int], places: list[int], X: Any, ids: NDArray[Any]) -> None:
     """Refuse vectors whose bits are not those that the index holds; some are encoded again to see."""
-    rows = np.unique(np.linspace(0, len(ids) - 1, CHECKED).astype(np.int64))
-    now = packed.unpack(model[kept].transform(take_rows(X, rows)), len(kept))
-    there = packed.unpack(packed.take_bits(index.codes(ids[rows]), index.n_bits, places), len(places))
-    flipped = float((now != there).mean())
+    rows = some_rows(len(ids))
+    there = packed.take_bits(index.codes(ids[rows]), index.n_bits, places)
+    flipped = flipped_bits(model[kept], X, rows, there)
     if flipped > MOST_FLIPPED:
         raise ValueError(
             f"X must be the vectors of the items, in the order of ids, got others: {flipped:.0%} of the bits that stay "
