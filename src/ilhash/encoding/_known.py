@@ -85,7 +85,16 @@ class Continued:
 
 
 def some_rows(n: int) -> NDArray[np.int64]:
-    """Return rows that are looked at."""
+    """Return rows that are looked at.
+
+    Parameters
+    ----------
+    n : int, how many rows there are
+
+    Returns
+    -------
+    int64 array, ascending
+    """
     return np.unique(np.linspace(0, n - 1, CHECKED).astype(np.int64))
 
 

@@ -85,7 +85,17 @@ def damaged(path: Path) -> Iterator[None]:
 
 
 def read_bits(about: Record, n_bits: int) -> Bits | None:
-    """Return the fingerprints of bits that a description names; those of earlier versions name none."""
+    """Return the fingerprints of bits that a description names; those of earlier versions name none.
+
+    Parameters
+    ----------
+    about : Record, the description
+    n_bits : int, how many bits there are
+
+    Returns
+    -------
+    tuple of str, one per bit, or None
+    """
     if "bits" not in about:
         return None
     found = about.all_of("bits", str, n=n_bits)

@@ -251,7 +251,12 @@ class Mix(Hasher):
         self._prepare_encoder()
 
     def leave_out(self, names: Sequence[str]) -> None:
-        """Remember columns of frames and tables that are no features, in all families."""
+        """Remember columns of frames and tables that are no features, in all families.
+
+        Parameters
+        ----------
+        names : sequence of str, their names
+        """
         super().leave_out(names)
         for family in getattr(self, "families_", ()):
             family.leave_out(names)

@@ -263,7 +263,16 @@ class Searchable(ABC):
 
     @abstractmethod
     def of_model(self, model: Any) -> Searchable:
-        """Return what codes of a model can be searched in."""
+        """Return what codes of a model can be searched in.
+
+        Parameters
+        ----------
+        model : fitted model, or codes in files
+
+        Returns
+        -------
+        Searchable, this or a part of it
+        """
 
     # -------------------------------------------------------------------------------------------- input
 
