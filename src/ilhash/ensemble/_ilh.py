@@ -477,7 +477,8 @@ class ILH(Hasher):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.hash_function in ("linear", ["linear"])
+        kinds = self.hash_function if isinstance(self.hash_function, list | tuple) else [self.hash_function]
+        tags.input_tags.sparse = all(isinstance(kind, str) and kind == "linear" for kind in kinds)
         return tags
 
     def weights(self) -> NDArray[np.float32]:
