@@ -126,6 +126,17 @@ class TestLance(EngineContract):
         with self.made(url, 16) as engine:
             assert engine.count() == 0
 
+    def test_codes_that_are_half_there_are_no_obstacle(self, url, tmp_path):
+        base = random_codes(20, 16)
+        with self.made(url, 16) as engine:
+            engine.add(base)
+        half = tmp_path / "place" / "ilhash_codes_3.lance" / "data"
+        half.mkdir(parents=True)
+        (half / "part.lance").write_bytes(b"killed")
+        with engines.open(url) as engine:
+            assert_nearest(engine.search(base[:2], 9), base, range(20), base[:2], 16, 9)
+        assert not half.exists()
+
     def test_readers_see_what_writers_did(self, url):
         base = random_codes(20, 16)
         with self.made(url, 16) as writer, engines.open(url, writable=False) as reader:

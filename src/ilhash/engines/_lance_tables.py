@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,9 +100,16 @@ class LanceTables(Engine):
             self._indexed(self._items, "id", "key")
             for name in self._names_of_tables() - {self._name_of_codes()}:
                 if re.fullmatch(rf"{self.table}_codes(_[1-9][0-9]*)?", name):
-                    table = self._connection.open_table(name)
-                    if b"ilhash" in (table.schema.metadata or {}) and set(table.schema.names) == {"code", "key"}:
-                        self._connection.drop_table(name)
+                    self._drop_codes_called(name)
+
+    def _drop_codes_called(self, name: str) -> None:
+        folder = self.path / f"{name}.lance"
+        if not any((folder / "_versions").glob("*.manifest")):  # half made or half dropped: no table of anybody
+            shutil.rmtree(folder)
+            return
+        schema = self._connection.open_table(name).schema
+        if b"ilhash" in (schema.metadata or {}) and set(schema.names) == {"code", "key"}:
+            self._connection.drop_table(name)
 
     def _names_of_tables(self) -> set[str]:
         return {path.name.removesuffix(".lance") for path in self.path.glob("*.lance")}
@@ -236,7 +244,7 @@ class LanceTables(Engine):
         """Write codes of other bits, then one version of the items with these codes and the columns that they had."""
         before, name = self._distinct.name, self._name_of_codes()
         if name in self._names_of_tables():  # of a process that was killed
-            self._connection.drop_table(name)
+            self._drop_codes_called(name)
         distinct = self._connection.create_table(name, self._rows(distinct_codes(codes), None, None))
         self._indexed(distinct, "key")
         schema, made = self._schema(), self._rows(codes, ids, None)
