@@ -167,6 +167,8 @@ def _told(value: Any) -> str:
 
 def some_bits(which: Any, n: int) -> list[int]:
     """Return which of n bits are meant, as :func:`chosen_bits`; numbers beyond them are a ValueError, as elsewhere."""
+    if isinstance(which, slice) and not range(n)[which]:
+        raise ValueError(f"bits must be at least one of {n}, got none")
     try:
         return chosen_bits(which, n)
     except IndexError as error:

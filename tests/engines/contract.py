@@ -461,12 +461,6 @@ class EngineContract:
 
     # ------------------------------------------------------------------------------------------ other bits
 
-    @pytest.fixture
-    def _bits_can_change(self):
-        if self.scheme == "folder" and not hasattr(HammingIndex, "append_bits"):
-            pytest.skip("HammingIndex has no append_bits")
-
-    @pytest.mark.usefixtures("_bits_can_change")
     @pytest.mark.parametrize(("n_bits", "n_new"), [(12, 9), (64, 8), (60, 5), (7, 600)])
     @pytest.mark.parametrize("kind", [random_codes, repeated_codes])
     def test_bits_are_appended(self, url, kind, n_bits, n_new):
@@ -495,7 +489,6 @@ class EngineContract:
             assert engine.n_bits == total + 1
             assert engine.count() == self.batch + 2
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_bits_are_selected(self, url):
         base, queries = random_codes(self.batch, 70), random_codes(4, 9, seed=1)
         names = [f"it's {row}" for row in np.random.default_rng(0).permutation(self.batch)]
@@ -513,7 +506,6 @@ class EngineContract:
             engine.select_bits(slice(-70, None), model="ef" * 32)
             assert np.array_equal(engine.codes(names), random_codes(self.batch, 70, seed=2))
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_an_empty_place_can_have_other_bits(self, url):
         with self.made(url, 16) as engine:
             engine.append_bits(np.zeros((0, 8), np.uint8), 64)
@@ -522,7 +514,6 @@ class EngineContract:
             engine.add(np.array([[0], [128]], np.uint8))
             assert engine.search(np.array([[128]], np.uint8), 3).ids.tolist() == [[1, 0]]
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_columns_stay_when_bits_change(self, url):
         if not self.engine_class().has_columns:
             return
@@ -546,7 +537,6 @@ class EngineContract:
             found = engine.search(shorter[:1], 9, where="note = :note", parameters={"note": "it's 9"})
             assert found.ids.tolist() == [[9]]
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_changes_of_bits_that_do_not_fit(self, url):
         base = random_codes(10, 16)
         with self.made(url, 16) as engine:
@@ -581,7 +571,6 @@ class EngineContract:
             assert "\n" not in str(error.value)
             assert (engine.n_bits, engine.count()) == (16, 11)
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_other_clients_are_told_that_bits_changed(self, url):
         if not self.engine_class().several_writers:
             return
@@ -627,7 +616,6 @@ class EngineContract:
             hits = engine.search(expected[:3], 10)
             assert_nearest(hits, expected, np.arange(len(base)), expected[:3], engine.n_bits, 10)
 
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_a_process_killed_while_it_changes_bits(self, url):
         base, rng = repeated_codes(2000, 64, distinct=500), np.random.default_rng(0)
         with self.made(url, 64, table="changed") as engine:
@@ -638,7 +626,6 @@ class EngineContract:
     # ------------------------------------------------------------------------------------------ large
 
     @pytest.mark.slow
-    @pytest.mark.usefixtures("_bits_can_change")
     def test_twenty_kills_while_bits_change(self, url):
         base, rng = repeated_codes(20_000, 64, distinct=5000), np.random.default_rng(0)
         with self.made(url, 64, table="changed") as engine:

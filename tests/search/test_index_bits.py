@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_refused(digits, models):
         (lambda: index.append_bits(more[:-1], 6, model=new), "one for each of the 1797 items, got 1796"),
         (lambda: index.append_bits(more, 6, ids=np.arange(1, 1798), model=new), "got 1 fewer and 1 that are not there"),
         (lambda: index.append_bits(more, 6, model=new, margins=np.ones((1797, 6), np.float32)), "at its start"),
-        (lambda: index.select_bits(slice(0), model=old), "at least one bit"),
+        (lambda: index.select_bits(slice(0), model=old), "at least one of 13"),
         (lambda: index.follow(new, X[::-1]), "X must be the vectors of the items"),
         (lambda: index.follow(new, X[:-1]), "X must be vectors of the 1797 items, got 1796"),
         (lambda: index.follow(other, X), "has none of them"),

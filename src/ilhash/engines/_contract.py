@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._checks import check_choice, check_count
+from ilhash._checks import check_choice, check_count, some_bits
 from ilhash._fingerprints import fingerprint_of, refuse_another
 from ilhash._ids import as_ids, refuse_repeated
 from ilhash.engines import _order as order_of
-from ilhash.engines._bits import Appended, Selected, which_bits
+from ilhash.engines._bits import Appended, Selected
 from ilhash.engines._hooks import Hooks
 from ilhash.engines._settings import BLOCK, MOST_BITS, Codes, Ids, Settings
 from ilhash.search import Hits, RangeHits
@@ -181,7 +181,7 @@ class Engine(Hooks):
         bits : slice or array_like of int, which bits, as ``model[bits]`` means them
         model : fitted model or its fingerprint, optional, as in :meth:`append_bits`
         """
-        chosen = which_bits(bits, self.n_bits)
+        chosen = some_bits(bits, self.n_bits)
         self._recode(Selected(self._with_bits(len(chosen), model), self.n_bits, model, chosen))
 
     def _with_bits(self, n_bits: int, model: Any) -> Settings:
