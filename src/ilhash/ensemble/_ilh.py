@@ -565,7 +565,8 @@ class ILH(Generational):
         if "start" not in record.record("parameters"):  # nor was there another start than the paper's
             self.start = "random"
             earlier["start"] = {"kind": "random", "reason": "of a version without other starts"}
-        earlier["generation"] = {"number": 0, "root_seed": self.seed_, "n_points": None}  # there was but one
+        if "generation" not in record:  # there was but one
+            earlier["generation"] = {"number": 0, "root_seed": record.whole("seed", most=2**128), "n_points": None}
         super()._read_own_document(record.completed(earlier))
         self.bits_ = [BitReport.from_record(report) for report in record.records("bits")]
         if len(self.bits_) != len(self.functions_):
