@@ -187,7 +187,15 @@ STRUCTURES = {
     "bits that are no fingerprints": (lambda index: index.manifest["settings"].update(bits=["x"] * 12), "bits"),
     "fingerprints of fewer bits": (lambda index: index.manifest["settings"].update(bits=["0" * 16] * 11), "bits"),
     "bits that are numbers": (lambda index: index.manifest["settings"].update(bits=[1] * 12), "bits"),
-    "margins without end": (lambda index: index.manifest["settings"].update(margin_scale=[1e999] * 12), "margin_scale"),
+    "margins without end": (
+        lambda index: index.manifest["settings"].update(margin_scale=[1e999] * 12),
+        "written again",
+    ),
+    "margins of less than nothing": (
+        lambda index: index.manifest["settings"].update(margin_scale=[-1.0] * 12),
+        "margin_scale",
+    ),
+    "a setting without end": (lambda index: index.manifest["settings"].update(x={"y": 1e999}), "written again"),
     "margins of nothing": (
         lambda index: index.manifest["settings"].update(margin_scale=[1.0] * 12),
         "must have arrays",

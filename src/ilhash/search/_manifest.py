@@ -75,6 +75,8 @@ def _checked(document: Record, path: Path) -> Manifest:
     settings = document.record("settings").document
     if not _is_flat([settings, notes], DEEPEST):  # or writing it again would leave the stack
         raise DamagedFileError(f"the manifest {path} must have settings and notes of {DEEPEST} levels, got deeper ones")
+    with reading(f"{path} must have settings and notes that can be written again"):
+        storable_settings({"settings": settings, "notes": notes})  # JSON reads 1e999 as infinity, which it cannot hold
     generation = document.whole("generation", most=MOST_GENERATIONS)
     return Manifest(generation, settings, entries["segments"], entries["removals"], notes)
 
