@@ -349,3 +349,16 @@ def test_what_a_file_says_of_starts_is_checked(classes, path, value):
     place[path[-1]] = value
     with pytest.raises(DamagedFileError, match="a model must have"):
         again._read_own_document(Record(document, "a model"))
+
+
+@pytest.mark.parametrize("supervision", ["labels", "pairs", "several labels"])
+def test_supervision_that_says_nothing_of_the_vectors(supervision):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2_000, 4)), np.minimum(np.arange(2_000) % 7, 2)
+    given = {"y": y}
+    if supervision == "pairs":
+        given = {"pairs": np.column_stack(pairs_of(y))}
+    if supervision == "several labels":
+        given = {"y": (rng.random((2_000, 5)) < 0.3).astype(int)}
+    model = ILH(n_bits=2, start="projection", **SMALL).fit(X, check=False, **given)
+    assert model.transform(X).shape == (2_000, 1)

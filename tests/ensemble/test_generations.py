@@ -182,6 +182,21 @@ def test_a_focus_is_labels_that_one_could_give(first, digits):
     assert short.add_bits(2, X, focused(y, [7, 8, 9])).n_bits == 19
 
 
+def test_a_focus_takes_fewer_points_of_many():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 4)), np.minimum(np.arange(20_000) % 7, 2)
+    model = ILH(n_bits=1, n_similar=5, n_dissimilar=5).fit(X, y, check=False)
+    assert model.n_train_ == 5_000
+    focus = model[:].extend(1, X, y, focus=[0, 1], check=False)
+    assert [part.n_train_ for part in focus.generations] == [5_000, 4_000]
+    again = focus[:].add_bits(1, X, focused(y, [0, 1]))
+    assert again[:2].fingerprint() == focus.fingerprint()
+    assert again.generations[1].n_train_ == 4_000
+    assert focus.extend(1, X, y, check=False).generations[2].n_train_ == 5_000
+    plain = model[:].set_params(n_train=300).extend(1, X, y, focus=[1], check=False)
+    assert plain.generations[1].n_train_ == 300
+
+
 def test_a_mix_is_extended(digits, old, tmp_path):
     mix = Mix([methods.ITQ(n_bits=8), ILH(n_bits=8, **QUICK)]).fit(*old, check=False)
     before = mix.fingerprint()

@@ -30,12 +30,14 @@ from ilhash.objective import coefficients
 class Labels:
     """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown.
 
-    ``withheld`` are points that no model may be trained on, not even one that does not look at labels.
+    ``withheld`` are points that no model may be trained on, not even one that does not look at labels. ``focused`` says
+    that half of the points with a label are of the few classes that matter.
     """
 
     codes: NDArray[np.int32]
     names: NDArray[Any]
     withheld: NDArray[np.int64] | None = None
+    focused: bool = False
 
     @property
     def n_points(self) -> int:

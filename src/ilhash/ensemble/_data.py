@@ -21,6 +21,11 @@ def sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDAr
     return order.take(seed_for(seed, "sample"), 0, min(size, order.size))
 
 
+def is_focused(supervision: Supervision) -> bool:
+    """Tell whether half of the points are of the few classes that bits are for."""
+    return isinstance(supervision, Labels) and supervision.focused
+
+
 def draws_classes(supervision: Supervision, n_train: int) -> bool:
     """Whether whole classes are drawn: a uniform draw would hold fewer than twenty points of each, on average."""
     return isinstance(supervision, Labels) and MEMBERS * len(supervision.names) > n_train

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilhash import _core
 from ilhash._checks import as_array, check_callable, check_count
 from ilhash._parameters import MOST_BITS
-from ilhash.affinity import Labels, LabelSets, supervision_from_labels, without
+from ilhash.affinity import Labels, supervision_from_labels, without
 from ilhash.diversity import seed_for
 from ilhash.ensemble._side_by_side import SideBySide
 from ilhash.hasher import Given, Hasher, Progress, Provenance
@@ -71,7 +71,7 @@ def check_name(name: Any) -> str | None:
     raise ValueError(f"name must be a text of one line of at most {_LONGEST_NAME} characters, got {name!r}")
 
 
-def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels | LabelSets:
+def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels:
     """Return labels of some classes, and of as many other points as there are of these, drawn from the seed.
 
     Parameters
@@ -100,7 +100,7 @@ def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels 
     own = np.isin(labels.codes, [known[label] for label in wanted])
     others = np.flatnonzero(~own & (labels.codes >= 0))
     order = others[_core.permuted(len(others), seed_for(seed, "generation", 0, 1), 0, len(others))]
-    return without(labels, np.sort(order[int(own.sum()) :]))
+    return replace(cast(Labels, without(labels, np.sort(order[int(own.sum()) :]))), focused=True)
 
 
 class Generational(Hasher):
@@ -142,8 +142,9 @@ class Generational(Hasher):
         X, y, affinity, pairs : as in fit, any vectors of the same features
         focus : sequence of labels, optional
             Classes that the new bits are for, such as those that are new: half of the points that bits are trained on
-            are of them. The new bits alone must tell them from all others, since older bits cannot. More bits of this
-            generation come from ``add_bits`` with ``ilhash.ensemble.focused(y, focus)`` in place of y.
+            are of them, and ``n_train="auto"`` is at most 4,000. The new bits alone must tell them from all others,
+            since older bits cannot. More bits of this generation come from ``add_bits`` with
+            ``ilhash.ensemble.focused(y, focus)`` in place of y.
         name : str, optional, what to call the generation; ``ilhash info`` shows it
         progress, client, checkpoint, check : as in fit, optional; each generation has a checkpoint folder of its own
 

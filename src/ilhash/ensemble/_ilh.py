@@ -29,7 +29,7 @@ from ilhash.affinity import (
 from ilhash.diversity import ClassOrder, Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
-from ilhash.ensemble._data import data_fingerprint, draws_classes, other_order, row_order, sample_rows
+from ilhash.ensemble._data import data_fingerprint, draws_classes, is_focused, other_order, row_order, sample_rows
 from ilhash.ensemble._drawn_rows import with_drawn_rows
 from ilhash.ensemble._generations import Generation, Generational, today
 from ilhash.ensemble._ilh_parameters import (
@@ -369,7 +369,7 @@ class ILH(Generational):
         """Decide what bits begin with, and say so in ``start_``."""
         order = row_order(supervision)
         most = np.max(check_range("n_similar", self.n_similar))
-        n_train, _ = training_size(self.n_train, order.size)
+        n_train, _ = training_size(self.n_train, order.size, is_focused(supervision))
         letters = check_letters("diversity", self.diversity)
         rule = rule_for(self.start, supervision, letters, bool(mac_penalties("mac", self.mac)), n_train, int(most))
         self.start_: dict[str, Any] = {"kind": rule.kind, "reason": rule.reason, "ways": ["graph"]}
@@ -400,7 +400,9 @@ class ILH(Generational):
         projects = rule.kind == "projection"
         available = len(X) if self._others_join(rule) else order.size
         in_pairs = projects and isinstance(supervision, SparseAffinity)
-        self.n_train_, n_others, cut = training_sizes(self.n_train, order.size, available, in_pairs)
+        self.n_train_, n_others, cut = training_sizes(
+            self.n_train, order.size, available, in_pairs, is_focused(supervision)
+        )
         if projects and draws_classes(supervision, self.n_train_):
             order = row_order(supervision, whole_classes=True)
         if cut:

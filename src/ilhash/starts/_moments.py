@@ -13,6 +13,8 @@ from ilhash.affinity import SharedLabels, SimilarPairs
 Values = NDArray[np.float32]
 Matrix = NDArray[np.float64]
 
+LEAST_RATIO = 1.0 + 1e-3  # of variance, total to within: directions below say nothing of what is similar
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -65,8 +67,9 @@ def directions(moments: Moments | None, total: Matrix, shape: Shape) -> Matrix:
     within = (1.0 - shape.shrinkage) * moments.similar + shape.shrinkage * sphere * np.eye(d)
     ratios, axes = scipy.linalg.eigh(moments.total, within, subset_by_index=[max(0, d - shape.width), d - 1])
     ratios, axes = ratios[::-1], axes[:, ::-1]  # axes have variance 1 within
-    useful = ratios > 1.0 + 1e-3
-    ratios, axes = ratios[useful], axes[:, useful]
+    useful = ratios > LEAST_RATIO
+    useful[0] = True  # labels may say nothing of the vectors
+    ratios, axes = np.maximum(ratios[useful], LEAST_RATIO), axes[:, useful]
     weight = np.sqrt(ratios - 1.0) if shape.scale == "excess" else np.sqrt(1.0 - 1.0 / ratios)
     return np.ascontiguousarray(axes * (weight / np.sqrt(ratios)))
 
@@ -94,9 +97,9 @@ def judged_directions(
     near, far = ((1.0 - shrinkage) * one + shrinkage * sphere for one in (of_similar, of_others))
     ratios, axes = scipy.linalg.eigh(far, near)
     ratios, axes = ratios[::-1], axes[:, ::-1]
-    useful = ratios > 1.0 + 1e-3
+    useful = ratios > LEAST_RATIO
     useful[0] = True
-    return np.ascontiguousarray(axes[:, useful] * np.sqrt(np.maximum(ratios[useful] - 1.0, 1e-3)))
+    return np.ascontiguousarray(axes[:, useful] * np.sqrt(np.maximum(ratios[useful], LEAST_RATIO) - 1.0))
 
 
 def _second_moments(differences: Values, weights: NDArray[np.float64], total: Matrix) -> Matrix:
