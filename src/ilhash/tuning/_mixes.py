@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,18 @@ from ilhash.tuning._trials import Bench, Trial, encode_microseconds
 
 FAMILIES = 3  # the best, whose mixes are tried; what is cheap and jointly learnt comes beside them
 BESIDE = ("ITQ", "CCAITQ")
+LEADERS = 2  # families that have the larger share of a mix
 QUERIES = 500  # that choose bits one by one, and as many points at least that then judge the choice
 MIXES_END = 0.92  # share of the time after which no more are tried
 ERRORS = 1.0  # standard errors by which chosen bits must be better than what there was
 
 
 def try_mixes(course: Course, candidates: list[Candidate]) -> None:
-    """Try codes that share their bits among families.
+    """Try codes that share their bits among families: all bits, and half of them.
+
+    A family that has fewer bits than its share gives what it has, and what is cheap fills the code. With half of the
+    bits there is at least what a search for half of the bytes would have: so a longer code is never chosen for want of
+    a better short one.
 
     Parameters
     ----------
@@ -31,17 +36,37 @@ def try_mixes(course: Course, candidates: list[Candidate]) -> None:
     candidates : list of Candidate, those it was of
     """
     families = _families(course, {candidate.name: candidate for candidate in candidates})
-    n_bits = course.n_bits
-    quarters = n_bits // 4
-    if quarters < 1 or len(families) < 2:
-        return
     course.say("mixes of the best")
-    for one, other in permutations(families, 2):
-        shares = (n_bits - quarters, n_bits // 2) if one.place < other.place else (n_bits - quarters,)
-        for share in shares:
-            _try(course, [(one, share), (other, n_bits - share)])
-    for one, other, third in combinations(families, 3):
-        _try(course, [(one, n_bits - 2 * quarters), (other, quarters), (third, quarters)])
+    for n_bits in (course.n_bits, course.n_bits // 2):
+        if n_bits < 4:
+            return
+        _try_prefixes(course, families, n_bits)
+        for leader in families[:LEADERS]:
+            for other in families:
+                if other is not leader:
+                    _try_pair(course, leader, other, n_bits)
+        if n_bits == course.n_bits:
+            for others in combinations(families[1:], 2):
+                largest = min(n_bits - 2 * (n_bits // 4), families[0].most)
+                quarter = (n_bits - largest) // 2
+                _try(course, [(families[0], largest), (others[0], n_bits - largest - quarter), (others[1], quarter)])
+
+
+def _try_prefixes(course: Course, families: list[_Family], n_bits: int) -> None:
+    """Judge the first bits of families that have more of them."""
+    for family in families:
+        have = [trial for trial in course.bench.trials if trial.name == family.name and trial.n_bits == n_bits]
+        if family.best.n_bits > n_bits and family.best.model.nested and not have and _in_time(course):
+            first = course.bench.prefix(family.best, n_bits)
+            course.bench.keep(family.name, first.model, first.bits, first.encode_us, first.seconds, first.recipe)
+
+
+def _try_pair(course: Course, leader: _Family, other: _Family, n_bits: int) -> None:
+    shares = [min(n_bits - n_bits // 4, leader.most)]
+    if leader.place < other.place and n_bits // 2 < shares[0]:
+        shares.append(n_bits // 2)
+    for share in shares:
+        _try(course, [(leader, share), (other, n_bits - share)])
 
 
 class _Family:
@@ -52,6 +77,11 @@ class _Family:
         self._bench, self._candidate = bench, candidate
         self._trials = {trial.n_bits: trial for trial in bench.trials if trial.name == candidate.name}
 
+    @property
+    def most(self) -> int:
+        """The bits that can be had at once: all that were trained, or as many as are wanted where they are cheap."""
+        return self.best.n_bits if self.best.model.nested else self._bench.n_bits
+
     def of(self, n_bits: int) -> Trial | None:
         """Return a trial of so many bits; None where there are none."""
         if n_bits in self._trials:
@@ -59,10 +89,7 @@ class _Family:
         if self.best.model.nested:
             if n_bits > self.best.n_bits:
                 return None
-            bits = {where: own[:, :n_bits] for where, own in self.best.bits.items()}
-            share = n_bits / self.best.n_bits
-            model = self.best.model[:n_bits]
-            return Trial(self.name, model, 0.0, self.best.encode_us * share, self.best.seconds * share, {}, bits)
+            return self._bench.prefix(self.best, n_bits)
         trial = self._bench.try_candidate(self._candidate, n_bits)
         if trial is not None:
             self._trials[n_bits] = trial
@@ -81,8 +108,7 @@ def _families(course: Course, known: dict[str, Candidate]) -> list[_Family]:
 
 
 def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
-    if course.budget.over(MIXES_END):
-        course.complete = False
+    if not _in_time(course):
         return
     parts = [family.of(n_bits) for family, n_bits in shares]
     if any(part is None for part in parts):
@@ -94,6 +120,12 @@ def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
     seconds = sum(part.seconds for part in own)
     recipe = tuple((family.name, n_bits) for family, n_bits in shares)
     course.bench.keep(name, model, bits, sum(part.encode_us for part in own), seconds, recipe)
+
+
+def _in_time(course: Course) -> bool:
+    late = course.budget.over(MIXES_END)
+    course.complete = course.complete and not late
+    return not late
 
 
 def try_best_bits(course: Course) -> Trial | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes, models
+from ilhash.ensemble import Mix
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
+from ilhash.storage import make_folder
 from ilhash.tuning._candidates import Candidate
-from ilhash.tuning._parts import Parts, Retrieval
+from ilhash.tuning._measured import Measured
+from ilhash.tuning._parts import Parts
 from ilhash.vectors import take_rows
 
 Bits = NDArray[np.bool_]
 Values = NDArray[np.float64]
+Recipe = Sequence[tuple[Candidate, int]]  # candidates, and how many bits of each
 
-ENCODED = 2_000  # vectors that encoding is timed on
-BITS_AT_ONCE = 16  # that are trained between two looks at the clock
-SHORT = 20.0  # core seconds that need no look at the clock
+ENCODED = 2_000  # vectors that encoding is timed on, at most
+LONG_ENOUGH = 0.05  # seconds that the timing of encoding takes
+SHORT = 20.0  # core seconds that need no look at the clock, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class Bench:
     n_bits : int, of the code that is wanted
     n_threads : int, that judge
     folder : Path, optional
+    short : float, core seconds, as expected, that are trained between two looks at the clock
     """
 
     X: Any
@@ -86,10 +91,12 @@ class Bench:
     n_bits: int
     n_threads: int
     folder: Path | None = None
+    short: float = SHORT
     trials: list[Trial] = field(default_factory=list)
     models: dict[str, Any] = field(default_factory=dict)  # the longest of each candidate whose first bits will do
     taken: dict[str, float] = field(default_factory=dict)  # seconds of training it
     _vectors: dict[str, Any] = field(default_factory=dict)
+    _known: dict[tuple[str, str], Bits] = field(default_factory=dict)  # bits of points, of what grows
 
     def try_candidate(
         self, candidate: Candidate, n_bits: int, stop: Callable[[], bool] = lambda: False
@@ -105,7 +112,7 @@ class Bench:
         took = time.perf_counter() - begin
         if candidate.grows:
             took = self.taken[candidate.name] = self.taken.get(candidate.name, 0.0) + took
-        bits = {where: self._bits(model, where, retrieval) for where, retrieval in self.parts.choosing.items()}
+        bits = {where: self._bits(candidate, model, where) for where in self.parts.choosing}
         encode_us = encode_microseconds(model, self.X)
         return self.keep(candidate.name, model, bits, encode_us, took, ((candidate.name, len(model.functions_)),))
 
@@ -132,18 +139,61 @@ class Bench:
         """Return what the values come to."""
         return float(sum(weight * values[where].mean() for where, weight in self.parts.weights.items()))
 
-    def report(self, model: Any) -> dict[str, Values]:
-        """Return the values of the queries that chose nothing, by what is searched."""
-        found = {}
-        for where, retrieval in self.parts.reporting.items():
-            packed = model.transform(take_rows(self.X, retrieval.rows))
-            found[where] = retrieval.of_codes(packed, len(model.functions_), self.n_threads)
-        return found
+    def prefix(self, trial: Trial, n_bits: int) -> Trial:
+        """Return the first bits of a trial whose model is nested, as a trial that is not kept."""
+        share = n_bits / trial.n_bits
+        return replace(
+            trial,
+            model=trial.model[:n_bits],
+            encode_us=trial.encode_us * share,
+            seconds=trial.seconds * share,
+            bits={where: own[:, :n_bits] for where, own in trial.bits.items()},
+            recipe=tuple((name, n_bits) for name, _ in trial.recipe),
+        )
 
-    def _bits(self, model: Any, where: str, retrieval: Retrieval) -> Bits:
+    def on_everything(self, recipe: Recipe, stop: Callable[[], bool]) -> Any | None:
+        """Return a model trained on all points; None where it was told to stop, or where these data have none."""
+        folder = None if self.folder is None else self.folder / "all"
+        if folder is not None:
+            make_folder(folder)
+        parts = replace(self.parts, X=self.X, given=self.parts.everything)
+        own = Bench(self.X, parts, self.n_bits, self.n_threads, folder, self.short)
+        found = []
+        for candidate, n_bits in recipe:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    model = own._trained(candidate, n_bits, stop)
+            except UndefinedError:
+                return None
+            if len(model.functions_) < n_bits or stop():
+                return None
+            found.append(model)
+        return found[0] if len(found) == 1 else Mix.of(found)
+
+    def report(self, model: Any, wanted: Collection[str] | None = None) -> dict[str, Measured]:
+        """Return what the points that chose nothing say of a model, by what is searched."""
+        retrievals = {where: one for where, one in self.parts.reporting.items() if wanted is None or where in wanted}
+        rows = np.unique(np.concatenate([one.rows for one in retrievals.values()]))
+        packed = model.transform(take_rows(self.X, rows))
+        return {
+            where: one.measured(packed[np.searchsorted(rows, one.rows)], len(model.functions_), self.n_threads)
+            for where, one in retrievals.items()
+        }
+
+    def _bits(self, candidate: Candidate, model: Any, where: str) -> Bits:
+        """Return the bits of the points that choose; those that there were before are known."""
         if where not in self._vectors:
-            self._vectors[where] = take_rows(self.X, retrieval.rows)
-        return np.asarray(model.decision_function(self._vectors[where]) > 0)
+            self._vectors[where] = take_rows(self.X, self.parts.choosing[where].rows)
+        n_bits, known = len(model.functions_), self._known.get((candidate.name, where))
+        if known is None or known.shape[1] >= n_bits:
+            found = np.asarray(model.decision_function(self._vectors[where]) > 0)
+        else:
+            new = model[known.shape[1] :].decision_function(self._vectors[where]) > 0
+            found = np.hstack([known, new])
+        if candidate.grows:
+            self._known[candidate.name, where] = found
+        return found
 
     def _trained(self, candidate: Candidate, n_bits: int, stop: Callable[[], bool]) -> Any:
         if candidate.grows:
@@ -160,7 +210,9 @@ class Bench:
         checkpoint = None if self.folder is None else self.folder / _slug(candidate.name)
         model = self.models.get(candidate.name)
         have = 0 if model is None else len(model.functions_)
-        at_once = n_bits if candidate.more(have, n_bits) < SHORT else BITS_AT_ONCE
+        at_once = n_bits
+        while at_once > self.n_threads and candidate.more(have, have + at_once) > self.short:
+            at_once -= max(1, at_once // 4)
         if model is None:
             model = candidate.make(min(n_bits, at_once)).fit(X, **given, checkpoint=checkpoint, check=False)
         while len(model.functions_) < n_bits and not stop():
@@ -183,13 +235,19 @@ class Bench:
 def encode_microseconds(model: Any, X: Any) -> float:
     """Return what it takes to encode a vector on one thread, in microseconds."""
     vectors = take_rows(X, np.arange(min(ENCODED, len(X))))
-    best = np.inf
-    for _ in range(2):
-        begin = time.perf_counter()
-        for _block in model.encode_blocks(vectors, n_threads=1):
-            pass
-        best = min(best, time.perf_counter() - begin)
-    return float(best / len(vectors) * 1e6)
+    n, begin = min(ENCODED // 10, len(vectors)), time.perf_counter()
+    best = _seconds(model, vectors[:n])
+    if time.perf_counter() - begin < LONG_ENOUGH:
+        n = len(vectors)
+        best = min(_seconds(model, vectors), _seconds(model, vectors))
+    return best / n * 1e6
+
+
+def _seconds(model: Any, vectors: Any) -> float:
+    begin = time.perf_counter()
+    for _block in model.encode_blocks(vectors, n_threads=1):
+        pass
+    return time.perf_counter() - begin
 
 
 def _slug(name: str) -> str:
