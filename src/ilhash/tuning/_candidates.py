@@ -30,7 +30,7 @@ class Candidate:
     at_once : bool, whether all bits cost as much as one, so that all are trained, and fewer are the first of them
     parallel : bool, whether it is trained on all cores
     spare : bool, whether it is for time that others leave
-    after : str, optional, the candidate that it refines: it is tried only where that one is among the better half
+    after : str, optional, the candidate that it refines and that is tried before it
     """
 
     name: str
@@ -68,9 +68,8 @@ def candidates(
     list of Candidate
     """
     data = _Data(n_points, n_features, scaling, {"random_state": seed}, n_jobs)
-    found = [data.ilh("linear")]
-    if kind in ("labels", "sets"):
-        found += [data.ilh("linear", start="projection"), data.ilh("linear", start="random")]
+    starts = ("projection", "random") if kind in ("labels", "sets") else ("auto",)
+    found = [data.ilh("linear", start=start) for start in starts]
     if kind != "none":
         found += [data.ilh("linear", large=True)]
         found += [data.ilh("kernel", n_centers=FEW_CENTERS)]
@@ -101,7 +100,7 @@ class _Data:
 
     def judging(self, n_bits: int) -> float:
         """Seconds that judging codes takes: points that choose are encoded and searched for."""
-        return 0.05 + 1.5e-7 * n_bits * min(self.n_points // 6, 6_000) + _PAIR * min(self.n_points // 6, 6_000) ** 2
+        return 0.05 + 1.5e-7 * n_bits * min(self.n_points // 6, 6_000) + DISTANCE * min(self.n_points // 6, 6_000) ** 2
 
     def axes(self, n_points: int) -> float:
         """Seconds that the principal directions of some points take."""
@@ -115,7 +114,7 @@ class _Data:
         if large:
             own |= {"n_train": n_train, "diversity": "it"}
         name = f"ILH {functions}"
-        name += f", {parameters['start']} start" if "start" in parameters else ""
+        name += f", {parameters['start']} start" if parameters.get("start", "auto") != "auto" else ""
         name += f", {parameters['n_centers']} centres" if "n_centers" in parameters else ""
         name += f", {parameters['n_trees']} trees a bit" if "n_trees" in parameters else ""
         name += f", {n_train:,} points a bit" if large else ""
@@ -153,7 +152,7 @@ class _Data:
         return Candidate(name + with_functions, lambda n_bits: kind(n_bits, **own), seconds, after=None, **how)
 
 
-_PAIR = 6e-9  # of a distance, counted
+DISTANCE = 6e-9  # seconds to count one
 # Of one bit on one core: points, features, centres.
 _SECONDS: dict[str, Callable[[int, int, int], float]] = {
     "linear": lambda n, d, _: 1.3e-8 * n * (d + 50),

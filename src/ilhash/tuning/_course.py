@@ -14,12 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ilhash.tuning._candidates import Candidate
-from ilhash.tuning._trials import Bench, Trial
+from ilhash.tuning._trials import SHORT, Bench, Trial
 
 CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
 SPARE = 0.3  # share of the budget that a refinement may need: more of it is for the contest itself
 SHARES = (0.5, 0.85)  # of the budget that is spent by the end of the first round and of training; the rest is for mixes
-LATER = 0.05  # share of the time by which the clock may be behind the plan
+LATER = 0.03  # share of the time by which the clock may be behind the plan
+END = 0.97  # share of the time after which there is nothing left to do
+JUDGEMENTS = 40  # of mixes, and those that report, which must have their time after training
+LOOKS = 0.05  # share of the budget that is trained between two looks at the clock, at most
 EXPECTED = 0.05  # share of the budget that is believed to have gone as expected, before anything is known
 SLOW = 1.5  # times what was expected, below which a machine is not called slow
 FIRST = 16  # bits of the first round, or a quarter of the code
@@ -152,22 +155,25 @@ class Course:
         return ordered[:n_cheap], ordered[n_cheap:]
 
     def _screened(self, candidates: list[Candidate], known: set[str]) -> tuple[dict[str, Candidate], list[Candidate]]:
-        """Train few bits of each, of refinements once what they refine is among the better half.
+        """Train few bits of each; of refinements after what they refine, those of the best first.
 
-        Returns what is left, and all that was tried, the best first.
+        Returns the better half, and all that was tried, the best first.
         """
         alive: dict[str, Candidate] = {}
         last: dict[str, Trial] = {}
         waiting, first = list(candidates), self.rounds[0]
-        while ready := [one for one in waiting if one.after is None or one.after in alive or one.after in known]:
+        while ready := [one for one in waiting if one.after is None or one.after in last or one.after in known]:
             waiting = [one for one in waiting if one not in ready]
-            for candidate in sorted(ready, key=lambda one: self.expected(one, 0, first)):
+            scores = {name: trial.score for name, trial in last.items()}
+            for candidate in sorted(
+                ready, key=lambda one: (-scores.get(one.after or "", 0.0), self.expected(one, 0, first))
+            ):
                 trial = self._step(candidate, first, SHARES[0], finish=True)
                 if trial is not None:
                     last[candidate.name], alive[candidate.name] = trial, candidate
-            alive = self._survivors(alive, last)
+        alive = self._survivors(alive, last)
         for one in waiting:
-            self.left_out[one.name] = f"it refines {one.after}, which was not among the better half"
+            self.left_out[one.name] = f"it refines {one.after}, which was not tried"
         ranked = sorted(last, key=lambda name: -last[name].score)
         return alive, [one for name in ranked for one in candidates if one.name == name]
 
@@ -242,6 +248,8 @@ class Course:
         for by_clock in (False, True):
             later = LATER if by_clock else 0.0
             room, all_of_it = (self.budget.room(one + later, by_clock=by_clock) for one in (share, SHARES[-1]))
+            if by_clock:
+                all_of_it = min(all_of_it, self.budget.room(END, by_clock=True) - JUDGEMENTS * self.bench.judging)
             if needed > min(room, all_of_it - self._reserved(leader, all_of_it)) or ends > all_of_it:
                 self.complete = self.complete and not by_clock
                 return False
@@ -257,6 +265,21 @@ class Course:
             if needed <= room:
                 return needed
         return 0.0
+
+    def has_time(self, needed: float) -> bool:
+        """Whether so many core seconds are left after all else, by the plan and by the clock; if so they are spent."""
+        if needed > self.budget.room(1.0, by_clock=False):
+            return False
+        in_time = needed <= self.budget.room(END, by_clock=True) and not self.budget.over(END)
+        self.complete = self.complete and in_time
+        if in_time:
+            self.budget.spend(needed)
+        return in_time
+
+    def _late(self) -> bool:
+        """Whether mixes and the report need the time that is left."""
+        needed = JUDGEMENTS * self.bench.judging * self.budget.slowness / self.budget.total
+        return self.budget.over(min(SHARES[-1] + LATER, END - needed))
 
     def _last_score(self, name: str) -> float:
         return next((trial.score for trial in reversed(self.bench.trials) if trial.name == name), -1.0)
@@ -274,14 +297,14 @@ class Course:
         expected = self.expected(candidate, self._have(candidate), n_bits)
         if share < math.inf:
             ends = self.expected(candidate, 0, self._least(candidate)) if finish else 0.0
-            if self.budget.over(SHARES[-1] + LATER):
-                self.complete = False
-            if self.budget.over(SHARES[-1] + LATER) or not self._fits(expected, share, leader, ends=ends):
+            late = self._late()
+            self.complete = self.complete and not late
+            if late or not self._fits(expected, share, leader, ends=ends):
                 self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
                 return None
         self.say(f"{candidate.name}, {n_bits} bits")
-        late = SHARES[-1] + LATER
-        trial = self.bench.try_candidate(candidate, n_bits, lambda: share < math.inf and self.budget.over(late))
+        self.bench.short = min(SHORT, LOOKS * self.budget.total) / self.budget.slowness
+        trial = self.bench.try_candidate(candidate, n_bits, lambda: share < math.inf and self._late())
         self.budget.spend(expected)
         if trial is not None and trial.n_bits < n_bits:
             self.complete = False

@@ -17,18 +17,33 @@ from ilhash.ensemble import Mix
 from ilhash.methods import UndefinedError
 from ilhash.parallel import single_threaded_blas
 from ilhash.storage import make_folder
-from ilhash.tuning._candidates import Candidate
+from ilhash.tuning._candidates import DISTANCE, Candidate
 from ilhash.tuning._measured import Measured
 from ilhash.tuning._parts import Parts
 from ilhash.vectors import take_rows
 
 Bits = NDArray[np.bool_]
 Values = NDArray[np.float64]
-Recipe = Sequence[tuple[Candidate, int]]  # candidates, and how many bits of each
 
 ENCODED = 2_000  # vectors that encoding is timed on, at most
 LONG_ENOUGH = 0.05  # seconds that the timing of encoding takes
 SHORT = 20.0  # core seconds that need no look at the clock, at most
+
+
+@dataclass(frozen=True)
+class Share:
+    """The first bits of a candidate.
+
+    Attributes
+    ----------
+    name : str, the candidate
+    n_bits : int
+    of : int, how many were trained together, of a method that learns its bits together; else ``n_bits``
+    """
+
+    name: str
+    n_bits: int
+    of: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +59,7 @@ class Trial:
     seconds : float, that training took
     values : mapping of str to float64 array, of each query that chooses, by what is searched
     bits : mapping of str to bool array, of the points that choose
-    recipe : tuple of (str, int), candidates and how many bits of each; empty where bits were chosen one by one
+    recipe : tuple of Share, what its bits are of; empty where they were chosen one by one
     """
 
     name: str
@@ -54,7 +69,7 @@ class Trial:
     seconds: float
     values: Mapping[str, Values]
     bits: Mapping[str, Bits] = field(repr=False)
-    recipe: tuple[tuple[str, int], ...] = ()
+    recipe: tuple[Share, ...] = ()
 
     @property
     def single(self) -> bool:
@@ -114,7 +129,8 @@ class Bench:
             took = self.taken[candidate.name] = self.taken.get(candidate.name, 0.0) + took
         bits = {where: self._bits(candidate, model, where) for where in self.parts.choosing}
         encode_us = encode_microseconds(model, self.X)
-        return self.keep(candidate.name, model, bits, encode_us, took, ((candidate.name, len(model.functions_)),))
+        have = len(model.functions_)
+        return self.keep(candidate.name, model, bits, encode_us, took, (Share(candidate.name, have, have),))
 
     def keep(
         self,
@@ -123,7 +139,7 @@ class Bench:
         bits: Mapping[str, Bits],
         encode_us: float,
         seconds: float,
-        recipe: tuple[tuple[str, int], ...] = (),
+        recipe: tuple[Share, ...] = (),
     ) -> Trial:
         """Return the trial of bits, and keep it."""
         values = {where: self.values(where, own) for where, own in bits.items()}
@@ -139,19 +155,26 @@ class Bench:
         """Return what the values come to."""
         return float(sum(weight * values[where].mean() for where, weight in self.parts.weights.items()))
 
+    @property
+    def judging(self) -> float:
+        """Core seconds that it takes to judge a code, as expected."""
+        return sum(DISTANCE * len(one.queries) * len(one.base) for one in self.parts.choosing.values())
+
     def prefix(self, trial: Trial, n_bits: int) -> Trial:
-        """Return the first bits of a trial whose model is nested, as a trial that is not kept."""
+        """Return the first bits of a trial of a candidate, as a trial that is not kept."""
+        if n_bits == trial.n_bits:
+            return trial
         share = n_bits / trial.n_bits
         return replace(
             trial,
-            model=trial.model[:n_bits],
+            model=first_bits(trial.model, n_bits),
             encode_us=trial.encode_us * share,
             seconds=trial.seconds * share,
             bits={where: own[:, :n_bits] for where, own in trial.bits.items()},
-            recipe=tuple((name, n_bits) for name, _ in trial.recipe),
+            recipe=tuple(Share(one.name, n_bits, n_bits if trial.model.nested else one.of) for one in trial.recipe),
         )
 
-    def on_everything(self, recipe: Recipe, stop: Callable[[], bool]) -> Any | None:
+    def on_everything(self, recipe: Sequence[tuple[Candidate, Share]], stop: Callable[[], bool]) -> Any | None:
         """Return a model trained on all points; None where it was told to stop, or where these data have none."""
         folder = None if self.folder is None else self.folder / "all"
         if folder is not None:
@@ -159,16 +182,16 @@ class Bench:
         parts = replace(self.parts, X=self.X, given=self.parts.everything)
         own = Bench(self.X, parts, self.n_bits, self.n_threads, folder, self.short)
         found = []
-        for candidate, n_bits in recipe:
+        for candidate, share in recipe:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    model = own._trained(candidate, n_bits, stop)
+                    model = own._trained(candidate, share.of, stop)
             except UndefinedError:
                 return None
-            if len(model.functions_) < n_bits or stop():
+            if len(model.functions_) < share.of or stop():
                 return None
-            found.append(model)
+            found.append(first_bits(model, share.n_bits))
         return found[0] if len(found) == 1 else Mix.of(found)
 
     def report(self, model: Any, wanted: Collection[str] | None = None) -> dict[str, Measured]:
@@ -230,6 +253,11 @@ class Bench:
         if path is not None:
             model.save(path)
         return model
+
+
+def first_bits(model: Any, n_bits: int) -> Any:
+    """Return a model of the first bits; of methods that learn their bits together these are not the shorter model."""
+    return model[:n_bits] if model.nested else model._with_bits(list(range(n_bits)))
 
 
 def encode_microseconds(model: Any, X: Any) -> float:

@@ -38,9 +38,9 @@ from ilhash.storage import Sealed, make_folder
 from ilhash.tuning._candidates import Candidate, candidates
 from ilhash.tuning._course import Budget, Course, Now
 from ilhash.tuning._measured import Measured
-from ilhash.tuning._mixes import try_best_bits, try_mixes
+from ilhash.tuning._mixes import try_best_bits, try_exact_shares, try_mixes
 from ilhash.tuning._parts import parts_of
-from ilhash.tuning._trials import SHORT, Bench, Trial
+from ilhash.tuning._trials import Bench, Trial, first_bits
 from ilhash.vectors import (
     as_matrix,
     fingerprint,
@@ -52,7 +52,6 @@ from ilhash.vectors import (
 )
 
 SAMPLE = 1_000  # rows that say how features are scaled
-LOOKS = 0.05  # share of the budget that is trained between two looks at the clock, at most
 LATEST = 0.98  # share of the time by which training on all points must be done
 _ABOUT = Sealed("tuning.json", "a search for the best model", 1, most=1 << 20)
 
@@ -222,12 +221,13 @@ def tune(
     about = {"n_bytes": n_bytes, "k": k, "base": base, "unseen": unseen, "seed": seed, "minutes": minutes}
     folder = _folder(checkpoint, {**about, "workers": workers, "data": _fingerprint(matrix, supervision)})
     budget = Budget(60.0 * minutes, workers)
-    bench = Bench(X, parts, n_bits, workers, folder, min(SHORT, LOOKS * budget.total))
+    bench = Bench(X, parts, n_bits, workers, folder)
     course = Course(bench, budget, n_bits, max_encode_us, progress or (lambda now: None))
     known, on_all = (_candidates(vectors, supervision, seed, n_jobs) for vectors in (parts.X, X))
     with remembering():
         course.run(known)
         try_mixes(course, known)
+        try_exact_shares(course, known)
         try_best_bits(course)
         found = _Conclusion(course, known, on_all, k, begin).tuning()
     found.model.leave_out(names)
@@ -346,24 +346,14 @@ class _Conclusion:
     def _refitted(self, best: Trial) -> Any | None:
         """Return the model trained on all points; None where there is no time, or its bits were chosen one by one."""
         on_all = {one.name: whole for one, whole in zip(self.known, self.on_all, strict=True)}
-        recipe = [(on_all[name], n_bits) for name, n_bits in best.recipe]
-        if not recipe or not self._time_for(sum(self.course.expected(one, 0, n_bits) for one, n_bits in recipe)):
+        recipe = [(on_all[share.name], share) for share in best.recipe]
+        needed = sum(self.course.expected(one, 0, share.of) for one, share in recipe)
+        if not recipe or not self.course.has_time(needed):
             return None
         self.course.say(f"{best.name}: on all points")
         found = self.course.bench.on_everything(recipe, lambda: self.course.budget.over(LATEST))
         self.course.complete = self.course.complete and found is not None
         return found
-
-    def _time_for(self, needed: float) -> bool:
-        """Whether so many core seconds are left, by the plan and by the clock."""
-        budget = self.course.budget
-        if needed > budget.room(1.0, by_clock=False):
-            return False
-        in_time = needed <= budget.room(1.0, by_clock=True)
-        self.course.complete = self.course.complete and in_time
-        if in_time:
-            budget.spend(needed)
-        return in_time
 
     def _half(self, best: Trial, allowed: list[Trial]) -> Estimate | None:
         """Return what the best with at most half of the bytes is worth."""
@@ -375,17 +365,18 @@ class _Conclusion:
     def _twice(self, best: Trial) -> Estimate | None:
         """Return what the same recipe with twice the bits is worth, where the time suffices."""
         known = {candidate.name: candidate for candidate in self.known}
-        parts = [(known[name], n_bits) for name, n_bits in best.recipe]
+        parts = [(known[share.name], share) for share in best.recipe]
         complete = self.course.complete
-        in_time = parts and self._time_for(sum(self.course.expected(candidate, n, 2 * n) for candidate, n in parts))
+        needed = sum(self.course.expected(one, share.of, 2 * share.of) for one, share in parts)
+        in_time = parts and self.course.has_time(needed)
         self.course.complete = complete  # the model is the same with and without
         if not in_time:
             return None
         self.course.say(f"{best.name}: twice the bits")
-        longer = [self.course.bench.try_candidate(candidate, 2 * n_bits) for candidate, n_bits in parts]
-        if any(trial is None for trial in longer):
+        longer = [(self.course.bench.try_candidate(one, 2 * share.of), share) for one, share in parts]
+        models = [first_bits(trial.model, 2 * share.n_bits) for trial, share in longer if trial is not None]
+        if len(models) < len(parts):
             return None
-        models = [trial.model for trial in longer if trial is not None]
         model = models[0] if len(models) == 1 else Mix.of(models)
         return self._told(replace(best, model=model))
 
