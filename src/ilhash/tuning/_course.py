@@ -60,7 +60,7 @@ class Budget:
     seconds: float
     workers: int
     planned: float = 0.0  # core seconds, as expected, of what was done
-    begin: float = field(default_factory=time.monotonic)
+    begin: float = field(default_factory=lambda: time.monotonic())
     slowness: float = 1.0  # what things take, in units of what was expected; 1 while they do not take much longer
 
     @property

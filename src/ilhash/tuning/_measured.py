@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from ilhash.evaluation import EqualLabels, Histograms, Relevance
 
 Values = NDArray[np.float64]
-Table = tuple[NDArray[np.int64], NDArray[np.int64]]  # counts and hits, queries by distance
 
 GROUPS = 16  # of points that are left out in turn
 MOST_FURTHER = 1.0  # more of it would be noise
@@ -66,7 +66,17 @@ def left_out(n: int) -> NDArray[np.int64]:
     return np.random.default_rng(0).permutation(n) % min(GROUPS, n)
 
 
-def jackknife_error(whole: Histograms, parts: list[Table], own: NDArray[np.int64], value: Any) -> float:
+def sum_of(tables: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Return the sum of tables of counts."""
+    total = np.zeros(tables[0].shape, np.int64)
+    for table in tables:
+        total += table
+    return total
+
+
+def jackknife_error(
+    whole: Histograms, parts: Sequence[Sequence[NDArray[np.int32]]], own: NDArray[np.int64], value: Any
+) -> float:
     """Return the standard error of a mean over queries, which are searched for among items that are random too.
 
     Values of queries are not independent: many are near the same items. So queries and items are left out by groups.

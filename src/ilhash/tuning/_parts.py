@@ -23,7 +23,7 @@ from ilhash.evaluation import (
     by_shared_labels,
     distance_histograms,
 )
-from ilhash.tuning._measured import Measured, Table, among_some, further, jackknife_error, left_out
+from ilhash.tuning._measured import Measured, among_some, further, jackknife_error, left_out, sum_of
 from ilhash.vectors import SelectedRows, nearest_other_rows, on_disk, take_rows
 
 Rows = NDArray[np.int64]
@@ -35,6 +35,7 @@ FEWEST = 10  # points of a part, below which nothing is told
 CLASSES = 5  # one in so many classes is held out where unseen ones count
 PAIRS = 500  # that points held out must have among themselves; else pairs are held out instead
 _DRAWS = ("parts", "classes", "unseen", "pairs", "base")  # each has a seed of its own
+WIDE = 32  # bytes of a code from which on distances are counted with nothing to prepare for each query
 NEAREST = 0.01  # without supervision, the share of points that are relevant to a query
 
 
@@ -88,9 +89,9 @@ class Retrieval:
 
     def of_codes(self, codes: NDArray[np.uint8], n_bits: int, n_threads: int = 1) -> Values:
         """Return the value of each query, given the codes of ``rows``."""
-        found = distance_histograms(
-            codes[self.base], codes[self.queries], self.relevance, n_bits=n_bits, n_threads=n_threads
-        )
+        wide = _widened(codes)
+        found = distance_histograms(wide[self.base], wide[self.queries], self.relevance, n_threads=n_threads)
+        found = Histograms(*(table[:, : n_bits + 1] for table in (found.counts, found.hits)))
         left = found.without_itself(self.own, np.full(len(self.own), self.counted))
         values = left.recall_at_k(self.k) if self.finds else left.precision_at_k(self.k)
         return np.asarray(values[~np.isnan(values)])
@@ -102,17 +103,17 @@ class Retrieval:
         """
         groups = left_out(max(len(self.queries), len(self.base)))
         asked, searched = groups[: len(self.queries)], groups[: len(self.base)]
-        parts: list[Table] = []
+        wide = _widened(codes)
+        queries, parts = wide[self.queries], []
         for group in range(int(groups.max()) + 1):
             places = np.flatnonzero(searched == group)
             some = among_some(self.relevance, places)
-            base, queries = codes[self.base[places]], codes[self.queries]
-            found = distance_histograms(base, queries, some, n_bits=n_bits, n_threads=n_threads)
+            found = distance_histograms(wide[self.base[places]], queries, some, n_threads=n_threads)
             itself = self.own & (asked == group)
             found.counts[:, 0] -= itself
             found.hits[:, 0] -= itself & self.counted
-            parts.append((found.counts, found.hits))
-        whole = Histograms(np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0))
+            parts.append(tuple(table[:, : n_bits + 1].astype(np.int32) for table in (found.counts, found.hits)))
+        whole = Histograms(*(sum_of([part[which] for part in parts]) for which in (0, 1)))
         values = self._corrected(whole)
         return Measured(values[~np.isnan(values)], jackknife_error(whole, parts, asked, self._corrected))
 
@@ -364,6 +365,10 @@ def _selected(X: Any, rows: Rows) -> Any:
 
 def _permuted(rows: Rows, seed: int, what: str) -> Rows:
     return rows[_core.permuted(len(rows), seed_for(seed, "tuning", _DRAWS.index(what)), 0, len(rows))]
+
+
+def _widened(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.pad(codes, ((0, 0), (0, max(0, WIDE - codes.shape[1]))))
 
 
 def _scaled(k: int, size: int, n_items: int) -> tuple[int, float]:
