@@ -11,17 +11,23 @@ import numpy as np
 import pytest
 
 import ilhash
+from ilhash.evaluation import by_label, distance_histograms
 from ilhash.tuning import _course
 from ilhash.tuning._candidates import candidates
 from ilhash.tuning._course import Budget
+from ilhash.tuning._measured import GROUPS, further, left_out
+from ilhash.tuning._tune import _Conclusion
 
 WAYS = {"n_bytes": 1, "minutes": 0.03, "k": 10, "n_jobs": 1}
 
 
 @pytest.fixture(scope="module")
 def found(digits):
+    """A search whose model is the one that was judged: there is no training on all points in the end."""
     said = []
-    tuning = ilhash.tune(*digits, n_bytes=2, minutes=0.2, n_jobs=1, progress=said.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Conclusion, "_refitted", lambda self, best: None)
+        tuning = ilhash.tune(*digits, n_bytes=2, minutes=0.2, n_jobs=1, progress=said.append)
     return tuning, said
 
 
@@ -50,14 +56,19 @@ def test_what_it_says_is_what_points_that_chose_nothing_say(digits, found):
     )
     rows = parts.reporting["new"].rows
     codes = tuning.model.transform(X[rows])
-    distances = ilhash.evaluation.hamming_distances(codes, codes).astype(float)
-    np.fill_diagonal(distances, np.inf)
-    relevant = y[rows][:, None] == y[rows]
-    nearest = distances == distances.min(axis=1, keepdims=True)
-    expected = (relevant & nearest).sum(axis=1) / nearest.sum(axis=1)  # k is 1 among so few
-    assert parts.reporting["new"].k == 1
-    assert tuning.reports["new"].value == pytest.approx(expected.mean())
-    assert tuning.reports["new"].error == pytest.approx(expected.std() / np.sqrt(len(rows)))
+    weight = further(10, 1, len(rows) / len(X))
+    assert parts.reporting["new"].k == 1  # among so few
+
+    def expected(some):
+        found = distance_histograms(codes[some], codes[some], by_label(y[rows[some]], y[rows[some]]))
+        found = found.without_itself(np.ones(len(some), bool), np.ones(len(some), bool))
+        once, twice = found.precision_at_k((1, 2)).T
+        return ((1 + weight) * once - weight * twice).mean()
+
+    assert tuning.reports["new"].value == pytest.approx(expected(np.arange(len(rows))))
+    groups = left_out(len(rows))
+    without = np.array([expected(np.flatnonzero(groups != group)) for group in range(GROUPS)])
+    assert tuning.reports["new"].error == pytest.approx(np.sqrt((GROUPS - 1) * without.var()))
 
 
 def test_the_front_is_what_nothing_else_beats(found):
@@ -243,14 +254,65 @@ def test_a_slow_machine_makes_plans_smaller(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: now[0]))
     budget = Budget(100.0, 2, begin=0.0)
-    now[0] = 20.0
-    budget.spend(10.0)  # too early to tell
-    assert (budget.slowness, budget.spent) == (1, 10.0)
+    now[0] = 1.0
+    budget.spend(1.0)  # too early to tell
+    assert (budget.slowness, budget.spent) == (1, 1.0)
     now[0] = 70.0
-    budget.spend(30.0)  # 140 core seconds for 40
-    assert (budget.slowness, budget.spent) == (2, 80.0)
-    budget.spend(60.0)  # it was the beginning that took so long
-    assert (budget.slowness, budget.spent) == (1, 100.0)
+    budget.spend(39.0)  # 140 core seconds for 40, and 10 that are believed
+    assert budget.slowness == pytest.approx(3.0)
+    assert budget.room(0.85, by_clock=False) == pytest.approx(130.0)
+    assert budget.room(0.85, by_clock=True) == pytest.approx(15.0 * 2 / 3.0)
+    budget.spend(80.0)  # it was the beginning that took so long
+    assert budget.slowness == 1
+    assert budget.room(0.85, by_clock=True) == pytest.approx(30.0)
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Let all that is trained take four times as long as expected, by a clock that nothing else moves."""
+    now, spend = [0.0], Budget.spend
+
+    def slower(self, expected):
+        now[0] += 4.0 * expected / self.workers
+        spend(self, expected)
+
+    monkeypatch.setattr(_course, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Budget, "spend", slower)
+    return now
+
+
+def test_on_a_slow_machine_a_code_is_full_and_more_bytes_are_not_worse(digits, slow_clock):
+    scores = []
+    for n_bytes in (1, 2, 4):
+        slow_clock[0] = 0.0
+        found = ilhash.tune(*digits, **{**WAYS, "n_bytes": n_bytes, "minutes": 0.1})
+        assert slow_clock[0] <= 6.5  # how slow it is, is not known at once
+        assert not found.complete
+        assert any(row.n_bits == 8 * n_bytes and " + " in row.name for row in found.tried)
+        scores.append(found.tried[0].score)
+    assert scores == sorted(scores)
+
+
+def test_what_the_best_needs_is_not_given_to_others(digits, slow_clock):
+    found = ilhash.tune(*digits, **{**WAYS, "n_bytes": 4, "minutes": 0.1})
+    longest = max((row for row in found.tried if "ILH" in row.name and " + " not in row.name), key=lambda r: r.n_bits)
+    assert longest.n_bits == 32
+
+
+@pytest.mark.usefixtures("no_clock")
+def test_the_choice_is_trained_on_all_points_where_there_is_time(digits, monkeypatch):
+    whole = ilhash.tune(*digits, **{**WAYS, "minutes": 0.2})
+    monkeypatch.setattr(_Conclusion, "_refitted", lambda self, best: None)
+    judged = ilhash.tune(*digits, **{**WAYS, "minutes": 0.2})
+    assert whole.refitted
+    assert not judged.refitted
+    assert whole.reports["new"] == judged.reports["new"]  # of the model that has not seen the points that report
+    assert whole.model.fingerprint() != judged.model.fingerprint()
+    assert "trained on all points" in whole.reason
+    assert [type(part) for part in getattr(whole.model, "families_", [whole.model])] == [
+        type(part) for part in getattr(judged.model, "families_", [judged.model])
+    ]
+    assert len(whole.model.functions_) == len(judged.model.functions_) == whole.n_bits
 
 
 def test_what_is_cheap_is_trained_to_the_end(digits, monkeypatch):

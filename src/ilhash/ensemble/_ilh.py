@@ -62,7 +62,7 @@ from ilhash.functions import (
 from ilhash.hasher import Given, Progress, Provenance
 from ilhash.objective import Loss
 from ilhash.parallel import run, single_threaded_blas
-from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection
+from ilhash.starts import GivenStart, ProjectedStart, RandomStart, Start, learn_projection, remembered
 from ilhash.storage import DamagedFileError, Record
 from ilhash.vectors import (
     GatheredRows,
@@ -381,7 +381,8 @@ class ILH(Generational):
         if rule.kind == "random":
             return RandomStart()
         with single_threaded_blas():
-            projection = learn_projection(X, supervision, self.origin_, self.seed_)
+            data = (self.fingerprint_, self.seed_, self.origin_.tobytes())
+            projection = remembered(data, lambda: learn_projection(X, supervision, self.origin_, self.seed_))
             if projection is None:
                 raise ValueError("X must vary for start='projection', got rows that are all the same")
             self.start_ |= projection.about()
@@ -389,7 +390,9 @@ class ILH(Generational):
             way = rule.ways[0]
             if len(rule.ways) > 1 and projection.trial is not None:
                 trial = (projection.trial, supervision, plan, self.objective, self.max_sweeps)
-                way, scores = choose_way(rule.ways, *trial)
+                drawn = (str((plan.similar, plan.dissimilar)), plan.block_order, type(plan.row_order))
+                what = (data, rule.ways, drawn, self.objective, self.max_sweeps)
+                way, scores = remembered(what, lambda: choose_way(rule.ways, *trial))
                 self.start_ |= {f"by {name}": score for name, score in scores.items()}
         ways = (way, "hyperplane")[: len(projection.bases)]
         self.start_["ways"] = list(ways)

@@ -29,7 +29,8 @@ class Candidate:
     grows : bool, whether bits can be added, so that what is trained is never trained again
     at_once : bool, whether all bits cost as much as one, so that all are trained, and fewer are the first of them
     parallel : bool, whether it is trained on all cores
-    spare : bool, whether it is for time that others leave: a refinement of one that is tried anyway
+    spare : bool, whether it is for time that others leave
+    after : str, optional, the candidate that it refines and that is tried before it
     """
 
     name: str
@@ -39,6 +40,7 @@ class Candidate:
     at_once: bool = False
     parallel: bool = False
     spare: bool = False
+    after: str | None = None
 
     def more(self, have: int, want: int) -> float:
         """Return about the core seconds from so many bits to so many."""
@@ -66,25 +68,25 @@ def candidates(
     list of Candidate
     """
     data = _Data(n_points, n_features, scaling, {"random_state": seed}, n_jobs)
-    found = [data.ilh("linear")]
-    if kind in ("labels", "sets"):
-        found += [data.ilh("linear", start="projection"), data.ilh("linear", start="random")]
+    starts = ("projection", "random") if kind in ("labels", "sets") else ("auto",)
+    found = [data.ilh("linear", start=start) for start in starts]
     if kind != "none":
         found += [data.ilh("linear", large=True)]
         found += [data.ilh("kernel", n_centers=FEW_CENTERS)]
         for functions in ("kernel", "trees"):
-            found += [data.ilh(functions), data.ilh(functions, large=True)]
-        found += [data.ilh("trees", large=True, n_trees=MANY_TREES)]
-    found.append(data.method("ITQ", 6e-8 * n_features, 4e-10 * n_features))
+            small = data.ilh(functions)
+            found += [small, data.ilh(functions, large=True, after=small.name)]
+        found += [data.ilh("trees", large=True, n_trees=MANY_TREES, after=found[-1].name)]
+    found.append(data.method("ITQ", 0.0, 7e-10 * n_features))
     if kind in ("labels", "sets"):
-        found += [data.method("CCAITQ", 6e-8 * n_features, 4e-10 * n_features), data.method("SDH", 5e-5, 1e-6)]
+        found += [data.method("CCAITQ", 0.0, 5e-10 * n_features), data.method("SDH", 7e-5, 5e-7)]
     if kind == "labels":
         per_class = {kind: _SECONDS[kind](1, n_features, 500) * n_classes for kind in ("kernel", "trees")}
         for functions, code in (("kernel", "scores"), ("kernel", "ecoc"), ("trees", "ecoc")):
             found += [data.method("ClassifierCode", per_class[functions], 0.0, hash_function=functions, code=code)]
         found += [data.method("FastHash", 0.0, 2e-6 * math.sqrt(n_features), n_train=SMALL)]
     if kind == "none":
-        found += [data.method("BA", 1e-5, 2e-6), data.method("OrthogonalProjection", 6e-8 * n_features, 1e-9)]
+        found += [data.method("BA", 1e-5, 2e-6), data.method("OrthogonalProjection", 0.0, 1e-9)]
     return found
 
 
@@ -96,12 +98,15 @@ class _Data:
     seed: dict[str, int]
     n_jobs: int | None
 
-    @property
-    def beginning(self) -> float:
-        """Seconds that any method takes before its first bit: a sample, directions, codes of held-out points."""
-        return 0.05 + 1e-5 * self.n_points + 1e-5 * min(self.n_points, 5_000) / 5_000 * self.n_features**2
+    def judging(self, n_bits: int) -> float:
+        """Seconds that judging codes takes: points that choose are encoded and searched for."""
+        return 0.05 + 1.5e-7 * n_bits * min(self.n_points // 6, 6_000) + DISTANCE * min(self.n_points // 6, 6_000) ** 2
 
-    def ilh(self, functions: str, *, large: bool = False, **parameters: Any) -> Candidate:
+    def axes(self, n_points: int) -> float:
+        """Seconds that the principal directions of some points take."""
+        return 2.5e-11 * n_points * self.n_features**2 + 1e-9 * self.n_features**3
+
+    def ilh(self, functions: str, *, large: bool = False, after: str | None = None, **parameters: Any) -> Candidate:
         """Return ILH with such functions; bits of many points also differ by their start, if their points cannot."""
         small = min(SMALL, self.n_points // 2)
         n_train = min(LARGE, 4 * self.n_points // 5) if large else small
@@ -109,18 +114,23 @@ class _Data:
         if large:
             own |= {"n_train": n_train, "diversity": "it"}
         name = f"ILH {functions}"
-        name += f", {parameters['start']} start" if "start" in parameters else ""
+        name += f", {parameters['start']} start" if parameters.get("start", "auto") != "auto" else ""
         name += f", {parameters['n_centers']} centres" if "n_centers" in parameters else ""
         name += f", {parameters['n_trees']} trees a bit" if "n_trees" in parameters else ""
         name += f", {n_train:,} points a bit" if large else ""
         per_bit = _SECONDS[functions](n_train, self.n_features, own.get("n_centers", min(1_500, 3 * n_train // 10)))
         per_bit *= int(parameters.get("n_trees", TREES)) / TREES
 
-        def seconds(n_bits: int) -> float:
-            return self.beginning + per_bit * n_bits
+        # Directions of starts are learnt once for all candidates, whichever comes first.
+        beginning = 0.1 + 2e-7 * self.n_points * math.sqrt(self.n_features)
+        beginning += 0.2 * self.axes(min(self.n_points, 10_000))
 
-        refined = "n_trees" in parameters
-        return Candidate(name, lambda n_bits: ILH(n_bits, **own), seconds, grows=True, parallel=True, spare=refined)
+        def seconds(n_bits: int) -> float:
+            return beginning + per_bit * n_bits + self.judging(n_bits)
+
+        spare = "n_trees" in parameters
+        how = {"grows": True, "parallel": True, "spare": spare}
+        return Candidate(name, lambda n_bits: ILH(n_bits, **own), seconds, **how, after=after)
 
     def method(
         self, name: str, per_point: float, per_bit: float, n_train: int | None = None, **parameters: Any
@@ -133,13 +143,16 @@ class _Data:
         own = {"n_train": n_train, **self.seed, **more, **parameters}
         with_functions = "".join(f", {value}" for value in parameters.values() if isinstance(value, str))
 
+        beginning = 0.1 + self.axes(n_train)
+
         def seconds(n_bits: int) -> float:
-            return self.beginning + n_train * (per_point + per_bit * n_bits)
+            return beginning + n_train * (per_point + per_bit * n_bits) + self.judging(n_bits)
 
         how = {"at_once": per_bit == 0.0, "parallel": "n_jobs" in known}
-        return Candidate(name + with_functions, lambda n_bits: kind(n_bits, **own), seconds, **how)
+        return Candidate(name + with_functions, lambda n_bits: kind(n_bits, **own), seconds, after=None, **how)
 
 
+DISTANCE = 6e-9  # seconds to count one
 # Of one bit on one core: points, features, centres.
 _SECONDS: dict[str, Callable[[int, int, int], float]] = {
     "linear": lambda n, d, _: 1.3e-8 * n * (d + 50),

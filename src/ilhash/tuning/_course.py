@@ -1,7 +1,9 @@
-"""Successive halving: all candidates with few bits, the better half with more, the best with all.
+"""Successive halving: all candidates with few bits, the better half with more, the best as far as the time goes.
 
-What is trained is decided by expected seconds, not by the clock, so that the same call gives the same model; only where
-a machine takes twice as long or more does the clock matter.
+What is cheap is trained to the end first: whatever happens then, there are bits that fill a code. What is trained is
+decided by expected seconds, not by the clock, so that the same call gives the same model. Where the clock says that a
+machine is slower than expected, it decides too: by what things took so far, nothing is begun that would not be
+finished, and nothing else takes the time that the best needs.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ilhash.tuning._candidates import Candidate
-from ilhash.tuning._trials import Bench, Trial
+from ilhash.tuning._trials import SHORT, Bench, Trial
 
 CHEAP = 0.3  # share of the budget for what is trained to the end without a contest
 SPARE = 0.3  # share of the budget that a refinement may need: more of it is for the contest itself
-TOO_SHORT = 0.4  # share of the time below which nothing is told of how slow a machine is
-SHARES = (0.6, 0.75, 0.85)  # of the budget that is spent by the end of each round; the rest is for mixes and the report
+SHARES = (0.5, 0.85)  # of the budget that is spent by the end of the first round and of training; the rest is for mixes
+LATER = 0.03  # share of the time by which the clock may be behind the plan
+END = 0.97  # share of the time after which there is nothing left to do
+JUDGEMENTS = 40  # of mixes, and those that report, which must have their time after training
+LOOKS = 0.05  # share of the budget that is trained between two looks at the clock, at most
+EXPECTED = 0.05  # share of the budget that is believed to have gone as expected, before anything is known
+SLOW = 1.5  # times what was expected, below which a machine is not called slow
+FIRST = 16  # bits of the first round, or a quarter of the code
+FILLED = 3  # of the best, whose bits are for mixes too
+GRAIN = 8  # bits by which the best grows where the time does not suffice for a whole round
 
 
 @dataclass(frozen=True)
@@ -50,17 +60,22 @@ class Budget:
     seconds: float
     workers: int
     planned: float = 0.0  # core seconds, as expected, of what was done
-    begin: float = field(default_factory=time.monotonic)
-    slowness: int = 1  # 2, 4, ... while a machine takes that much longer than expected
+    begin: float = field(default_factory=lambda: time.monotonic())
+    slowness: float = 1.0  # what things take, in units of what was expected; 1 while they do not take much longer
 
     @property
     def total(self) -> float:
         """Core seconds in all."""
         return self.seconds * self.workers
 
+    @property
+    def passed(self) -> float:
+        """Seconds on the clock."""
+        return time.monotonic() - self.begin
+
     def over(self, share: float = 1.0) -> bool:
         """Whether the clock says that such a share of the time has gone."""
-        return time.monotonic() - self.begin > share * self.seconds
+        return self.passed > share * self.seconds
 
     @property
     def spent(self) -> float:
@@ -70,16 +85,19 @@ class Budget:
     def spend(self, expected: float) -> None:
         """Note what was done; where the clock says that it took much longer, so will the rest."""
         self.planned += expected
-        passed = time.monotonic() - self.begin
-        if passed < TOO_SHORT * self.seconds:
-            return
-        self.slowness = 1
-        while passed * self.workers > 2 * self.spent:
-            self.slowness *= 2
+        believed = EXPECTED * self.total
+        took = (self.passed * self.workers + believed) / (self.planned + believed)
+        self.slowness = took if took > SLOW else 1.0
 
     def left(self) -> float:
         """Seconds left on the clock."""
-        return max(0.0, self.seconds - (time.monotonic() - self.begin))
+        return max(0.0, self.seconds - self.passed)
+
+    def room(self, share: float, *, by_clock: bool) -> float:
+        """Return the core seconds, as expected, that are left of a share of the budget: by the plan, or the clock."""
+        if not by_clock:
+            return share * self.total - self.planned
+        return (share * self.seconds - self.passed) * self.workers / self.slowness
 
 
 @dataclass(eq=False)
@@ -103,55 +121,110 @@ class Course:
     left_out: dict[str, str] = field(default_factory=dict)  # candidates and why they were not tried to the end
     complete: bool = True  # whether the clock let all of it happen
 
+    @property
+    def rounds(self) -> list[int]:
+        """Numbers of bits that candidates are compared at: those of a code half as long, and all of them."""
+        numbers = [max(1, min(self.n_bits // 4, FIRST))]
+        while 2 * numbers[-1] < self.n_bits:
+            numbers.append(2 * numbers[-1])
+        return [*numbers, self.n_bits]
+
     def run(self, candidates: list[Candidate]) -> None:
         """Try candidates; the trials are the bench's.
 
         What is cheap is trained to the end before anything else is begun: whatever happens then, there is an answer.
         """
-        rounds = sorted({max(1, self.n_bits // 4), max(1, self.n_bits // 2), self.n_bits})
         cheap, others = self._divided(self._affordable(candidates))
         for place, candidate in enumerate(cheap):
-            limit = CHEAP * self.budget.total if place else math.inf  # one must be had
-            have = 0
-            for n_bits in rounds:
-                if self._step(candidate, have, n_bits, limit) is None:
-                    break
-                have = n_bits
-        self._halve({candidate.name: candidate for candidate in others}, rounds)
+            self._step(candidate, self.n_bits, CHEAP if place else math.inf)  # one must be had
+        known = {candidate.name for candidate in cheap}
+        alive, screened = self._screened(others, known)
+        self._grow(alive)
+        self._fill(screened)
 
     def _divided(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
         """Return what is cheap, the cheapest first, and the rest."""
         ordered = sorted(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
         together, n_cheap = 0.0, 0
         for candidate in ordered:
-            again = 1.0 if candidate.grows or candidate.at_once else 1.75  # half of the bits, and a quarter, before
+            again = 1.0 if candidate.grows or candidate.at_once else 1.75  # half of the bits, and a quarter, for mixes
             together += again * self.expected(candidate, 0, self.n_bits)
             if n_cheap and together > CHEAP * self.budget.total:
                 break
             n_cheap += 1
         return ordered[:n_cheap], ordered[n_cheap:]
 
-    def _halve(self, alive: dict[str, Candidate], rounds: list[int]) -> None:
-        have = dict.fromkeys(alive, 0)
-        for number, n_bits in enumerate(rounds):
-            limit = SHARES[number + len(SHARES) - len(rounds)] * self.budget.total
+    def _screened(self, candidates: list[Candidate], known: set[str]) -> tuple[dict[str, Candidate], list[Candidate]]:
+        """Train few bits of each; of refinements after what they refine, those of the best first.
+
+        Returns the better half, and all that was tried, the best first.
+        """
+        alive: dict[str, Candidate] = {}
+        last: dict[str, Trial] = {}
+        waiting, first = list(candidates), self.rounds[0]
+        while ready := [one for one in waiting if one.after is None or one.after in last or one.after in known]:
+            waiting = [one for one in waiting if one not in ready]
+            scores = {name: trial.score for name, trial in last.items()}
+            for candidate in sorted(
+                ready, key=lambda one: (-scores.get(one.after or "", 0.0), self.expected(one, 0, first))
+            ):
+                trial = self._step(candidate, first, SHARES[0], finish=True)
+                if trial is not None:
+                    last[candidate.name], alive[candidate.name] = trial, candidate
+        alive = self._survivors(alive, last)
+        for one in waiting:
+            self.left_out[one.name] = f"it refines {one.after}, which was not tried"
+        ranked = sorted(last, key=lambda name: -last[name].score)
+        return alive, [one for name in ranked for one in candidates if one.name == name]
+
+    def _grow(self, alive: dict[str, Candidate]) -> None:
+        """Give the better half more and more bits; the best first, and others only what it will not need."""
+        for n_bits in self.rounds[1:]:
             last: dict[str, Trial] = {}
-            # Once there are scores the best comes first: the leader must not lack the time.
-            for candidate in sorted(alive.values(), key=lambda one: -self._best_score(one.name)):
-                trial = self._step(candidate, have[candidate.name], n_bits, limit)
+            leader: Candidate | None = None
+            for candidate in sorted(alive.values(), key=lambda one: -self._last_score(one.name)):
+                trial = self._step(candidate, n_bits, SHARES[-1], leader=leader)
+                if trial is None and leader is None:
+                    self._as_far_as_it_goes(candidate, n_bits)
+                leader = leader or candidate
                 if trial is not None:
                     last[candidate.name] = trial
-                    have[candidate.name] = n_bits
             if n_bits < self.n_bits:
                 alive = self._survivors(alive, last)
 
+    def _as_far_as_it_goes(self, candidate: Candidate, n_bits: int) -> None:
+        have = self._have(candidate)
+        if not candidate.grows or not have:
+            return
+        for wanted in range(n_bits - GRAIN, have, -GRAIN):
+            if self._fits(self.expected(candidate, have, wanted), SHARES[-1]):
+                self._step(candidate, wanted, SHARES[-1])
+                return
+
+    def _fill(self, screened: list[Candidate]) -> None:
+        """Give the time that is left to more bits of the best kinds: mixes take them."""
+        for n_bits in self.rounds[1:]:
+            for candidate in screened[:FILLED]:
+                have = self._have(candidate)
+                if not 0 < have < n_bits:
+                    continue
+                # What is left must suffice for training the best on all points.
+                ends = 2 * self.expected(screened[0], 0, self.n_bits)
+                if self._fits(self.expected(candidate, have, n_bits), SHARES[-1], ends=ends):
+                    self._step(candidate, n_bits, SHARES[-1])
+
+    def _have(self, candidate: Candidate) -> int:
+        """Return how many bits there are to add to."""
+        model = self.bench.models.get(candidate.name) if candidate.grows else None
+        return 0 if model is None else len(model.functions_)
+
     def _affordable(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Leave out what could never be trained to the end; the cheapest always can."""
+        """Leave out what could never be half of a code; the cheapest always can."""
         cheapest = min(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
         kept = []
         for candidate in candidates:
-            needed = self.expected(candidate, 0, self.n_bits)
-            share = SPARE if candidate.spare else SHARES[-1]
+            needed = self.expected(candidate, 0, self._least(candidate))
+            share = SPARE if candidate.spare else SHARES[0]
             if candidate is cheapest or needed <= share * self.budget.total:
                 kept.append(candidate)
             else:
@@ -159,23 +232,79 @@ class Course:
                 self.left_out[candidate.name] = f"it would take a search of about {minutes:.0f} minutes"
         return kept
 
+    def _least(self, candidate: Candidate) -> int:
+        """Return the bits below which it is not worth beginning."""
+        return max(1, self.n_bits // 2) if candidate.grows else self.n_bits
+
     def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:
         """Return core seconds; what keeps one core busy lets the others wait."""
         return candidate.more(have, n_bits) * (1 if candidate.parallel else self.budget.workers)
 
-    def _best_score(self, name: str) -> float:
-        return max((trial.score for trial in self.bench.trials if trial.name == name), default=-1.0)
+    def _fits(self, needed: float, share: float, leader: Candidate | None = None, *, ends: float = 0.0) -> bool:
+        """Whether there is time for so many core seconds, by the plan and by the clock, also for what the leader needs.
 
-    def _step(self, candidate: Candidate, have: int, n_bits: int, limit: float) -> Trial | None:
-        expected = self.expected(candidate, have, n_bits)
-        needed = expected * self.budget.slowness
-        late = self.budget.over(SHARES[-1]) and limit < math.inf
-        if late or self.budget.spent + needed > limit:
-            self.complete = self.complete and not late and self.budget.slowness == 1
-            self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
-            return None
+        ``ends`` are core seconds that there must be until the end of training.
+        """
+        for by_clock in (False, True):
+            later = LATER if by_clock else 0.0
+            room, all_of_it = (self.budget.room(one + later, by_clock=by_clock) for one in (share, SHARES[-1]))
+            if by_clock:
+                all_of_it = min(all_of_it, self.budget.room(END, by_clock=True) - JUDGEMENTS * self.bench.judging)
+            if needed > min(room, all_of_it - self._reserved(leader, all_of_it)) or ends > all_of_it:
+                self.complete = self.complete and not by_clock
+                return False
+        return True
+
+    def _reserved(self, leader: Candidate | None, room: float) -> float:
+        """Return what the leader needs to become as much of the code as the time allows."""
+        if leader is None or not leader.grows:
+            return 0.0
+        have = self._have(leader)
+        for quarters in (4, 3, 2, 1):
+            needed = self.expected(leader, have, max(have, quarters * self.n_bits // 4))
+            if needed <= room:
+                return needed
+        return 0.0
+
+    def has_time(self, needed: float) -> bool:
+        """Whether so many core seconds are left after all else, by the plan and by the clock; if so they are spent."""
+        if needed > self.budget.room(1.0, by_clock=False):
+            return False
+        in_time = needed <= self.budget.room(END, by_clock=True) and not self.budget.over(END)
+        self.complete = self.complete and in_time
+        if in_time:
+            self.budget.spend(needed)
+        return in_time
+
+    def _late(self) -> bool:
+        """Whether mixes and the report need the time that is left."""
+        needed = JUDGEMENTS * self.bench.judging * self.budget.slowness / self.budget.total
+        return self.budget.over(min(SHARES[-1] + LATER, END - needed))
+
+    def _last_score(self, name: str) -> float:
+        return next((trial.score for trial in reversed(self.bench.trials) if trial.name == name), -1.0)
+
+    def _step(
+        self,
+        candidate: Candidate,
+        n_bits: int,
+        share: float,
+        *,
+        leader: Candidate | None = None,
+        finish: bool = False,
+    ) -> Trial | None:
+        """Train a candidate to so many bits, if a share of the budget suffices."""
+        expected = self.expected(candidate, self._have(candidate), n_bits)
+        if share < math.inf:
+            ends = self.expected(candidate, 0, self._least(candidate)) if finish else 0.0
+            late = self._late()
+            self.complete = self.complete and not late
+            if late or not self._fits(expected, share, leader, ends=ends):
+                self.left_out[candidate.name] = f"the time did not suffice for {n_bits} bits"
+                return None
         self.say(f"{candidate.name}, {n_bits} bits")
-        trial = self.bench.try_candidate(candidate, n_bits, lambda: limit < math.inf and self.budget.over(SHARES[-1]))
+        self.bench.short = min(SHORT, LOOKS * self.budget.total) / self.budget.slowness
+        trial = self.bench.try_candidate(candidate, n_bits, lambda: share < math.inf and self._late())
         self.budget.spend(expected)
         if trial is not None and trial.n_bits < n_bits:
             self.complete = False
@@ -191,7 +320,7 @@ class Course:
 
     def _survivors(self, alive: dict[str, Candidate], last: dict[str, Trial]) -> dict[str, Candidate]:
         """Keep the better half; who was passed over has no more to say."""
-        ranked = sorted(last, key=lambda name: -last[name].score)
+        ranked = sorted((name for name in last if name in alive), key=lambda name: -last[name].score)
         kept = ranked[: (len(ranked) + 1) // 2]
         for name in ranked[len(kept) :]:
             self.left_out[name] = f"others were better with {last[name].n_bits} bits"

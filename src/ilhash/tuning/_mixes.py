@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations, permutations
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,19 @@ from ilhash.tuning._trials import Bench, Trial, encode_microseconds
 
 FAMILIES = 3  # the best, whose mixes are tried; what is cheap and jointly learnt comes beside them
 BESIDE = ("ITQ", "CCAITQ")
+LEADERS = 2  # families that have the larger share of a mix
 QUERIES = 500  # that choose bits one by one, and as many points at least that then judge the choice
-MIXES_END = 0.92  # share of the time after which no more are tried
+MIXES_END = 0.95  # share of the time after which no more are tried
+ALWAYS = 4  # mixes that are tried whatever the clock says: of the best, with what there is of all others
 ERRORS = 1.0  # standard errors by which chosen bits must be better than what there was
 
 
 def try_mixes(course: Course, candidates: list[Candidate]) -> None:
-    """Try codes that share their bits among families.
+    """Try codes that share their bits among families: all bits, and half of them.
+
+    A family that has fewer bits than its share gives what it has, and what is cheap fills the code. With half of the
+    bits there is at least what a search for half of the bytes would have: so a longer code is never chosen for want of
+    a better short one.
 
     Parameters
     ----------
@@ -31,42 +38,73 @@ def try_mixes(course: Course, candidates: list[Candidate]) -> None:
     candidates : list of Candidate, those it was of
     """
     families = _families(course, {candidate.name: candidate for candidate in candidates})
-    n_bits = course.n_bits
-    quarters = n_bits // 4
-    if quarters < 1 or len(families) < 2:
-        return
     course.say("mixes of the best")
-    for one, other in permutations(families, 2):
-        shares = (n_bits - quarters, n_bits // 2) if one.place < other.place else (n_bits - quarters,)
-        for share in shares:
-            _try(course, [(one, share), (other, n_bits - share)])
-    for one, other, third in combinations(families, 3):
-        _try(course, [(one, n_bits - 2 * quarters), (other, quarters), (third, quarters)])
+    for place, shares in enumerate(_recipes(families, course.n_bits)):
+        if place >= ALWAYS and not _in_time(course):
+            return
+        _try(course, shares)
+    if course.n_bits >= 2:
+        _try_prefixes(course, families, course.n_bits // 2)
+    for shares in _recipes(families, course.n_bits // 2):
+        if not _in_time(course):
+            return
+        _try(course, shares)
 
 
+def _recipes(families: list[_Family], n_bits: int) -> Iterator[Shares]:
+    """Give the mixes that are tried, those of the best family first."""
+    for other in families[1:]:
+        yield _shares(families[0], other, n_bits)[0]
+    for leader in families[:LEADERS]:
+        for other in families:
+            if other is not leader:
+                yield from _shares(leader, other, n_bits)
+    for one, two in combinations(families[1:], 2):
+        largest = min(n_bits - 2 * (n_bits // 4), families[0].best.n_bits)
+        quarter = (n_bits - largest) // 2
+        yield [(families[0], largest), (one, n_bits - largest - quarter), (two, quarter)]
+
+
+def _try_prefixes(course: Course, families: list[_Family], n_bits: int) -> None:
+    """Judge the first bits of families that have more of them."""
+    for family in families:
+        have = [trial for trial in course.bench.trials if trial.name == family.name and trial.n_bits == n_bits]
+        if family.best.n_bits > n_bits and family.best.model.nested and not have and _in_time(course):
+            first = course.bench.prefix(family.best, n_bits)
+            course.bench.keep(family.name, first.model, first.bits, first.encode_us, first.seconds, first.recipe)
+
+
+def _shares(leader: _Family, other: _Family, n_bits: int) -> list[Shares]:
+    """Return the ways in which two families may share a code: three quarters of it are the leader's, or half."""
+    shares = [min(n_bits - n_bits // 4, leader.best.n_bits)]
+    if leader.place < other.place and n_bits // 2 < shares[0]:
+        shares.append(n_bits // 2)
+    return [[(leader, share), (other, n_bits - share)] for share in shares]
+
+
+@dataclass(frozen=True)
 class _Family:
-    """A candidate of which any number of bits can be had."""
+    """A candidate with most of its bits, of which it gives the first ones."""
 
-    def __init__(self, bench: Bench, candidate: Candidate, best: Trial, place: int) -> None:
-        self.name, self.place, self.best = candidate.name, place, best
-        self._bench, self._candidate = bench, candidate
-        self._trials = {trial.n_bits: trial for trial in bench.trials if trial.name == candidate.name}
+    candidate: Candidate
+    best: Trial
+    place: int
 
-    def of(self, n_bits: int) -> Trial | None:
-        """Return a trial of so many bits; None where there are none."""
-        if n_bits in self._trials:
-            return self._trials[n_bits]
-        if self.best.model.nested:
-            if n_bits > self.best.n_bits:
-                return None
-            bits = {where: own[:, :n_bits] for where, own in self.best.bits.items()}
-            share = n_bits / self.best.n_bits
-            model = self.best.model[:n_bits]
-            return Trial(self.name, model, 0.0, self.best.encode_us * share, self.best.seconds * share, {}, bits)
-        trial = self._bench.try_candidate(self._candidate, n_bits)
-        if trial is not None:
-            self._trials[n_bits] = trial
-        return trial
+    @property
+    def name(self) -> str:
+        """What it is."""
+        return self.candidate.name
+
+    def of(self, bench: Bench, n_bits: int) -> Trial | None:
+        """Return a trial of so many bits; None where there are none.
+
+        Of a method that learns its bits together they are bits of the longer model: good enough to see what a mix is
+        worth, and there at once.
+        """
+        return bench.prefix(self.best, n_bits) if n_bits <= self.best.n_bits else None
+
+
+Shares = list[tuple[_Family, int]]  # families, and how many bits of each
 
 
 def _families(course: Course, known: dict[str, Candidate]) -> list[_Family]:
@@ -77,23 +115,66 @@ def _families(course: Course, known: dict[str, Candidate]) -> list[_Family]:
             longest[trial.name] = trial
     ranked = sorted(longest.values(), key=lambda trial: -trial.score)
     chosen = ranked[:FAMILIES] + [trial for trial in ranked[FAMILIES:] if trial.name in BESIDE]
-    return [_Family(course.bench, known[trial.name], trial, place) for place, trial in enumerate(chosen)]
+    return [_Family(known[trial.name], trial, place) for place, trial in enumerate(chosen)]
 
 
-def _try(course: Course, shares: list[tuple[_Family, int]]) -> None:
-    if course.budget.over(MIXES_END):
-        course.complete = False
-        return
-    parts = [family.of(n_bits) for family, n_bits in shares]
-    if any(part is None for part in parts):
-        return
-    own = [part for part in parts if part is not None]
+def _try(course: Course, shares: Shares) -> None:
     name = " + ".join(f"{n_bits} of {family.name}" for family, n_bits in shares)
-    bits = {where: np.hstack([part.bits[where] for part in own]) for where in own[0].bits}
-    model = Mix.of([part.model for part in own])
-    seconds = sum(part.seconds for part in own)
-    recipe = tuple((family.name, n_bits) for family, n_bits in shares)
-    course.bench.keep(name, model, bits, sum(part.encode_us for part in own), seconds, recipe)
+    if any(n_bits < 1 for _, n_bits in shares) or any(trial.name == name for trial in course.bench.trials):
+        return
+    found = [family.of(course.bench, n_bits) for family, n_bits in shares]
+    parts = [part for part in found if part is not None]
+    if len(parts) == len(shares):
+        _keep(course.bench, parts)
+
+
+def _keep(bench: Bench, parts: list[Trial]) -> Trial:
+    """Judge trials side by side."""
+    bits = {where: np.hstack([part.bits[where] for part in parts]) for where in parts[0].bits}
+    return bench.keep(
+        " + ".join(f"{part.n_bits} of {part.name}" for part in parts),
+        Mix.of([part.model for part in parts]),
+        bits,
+        sum(part.encode_us for part in parts),
+        sum(part.seconds for part in parts),
+        tuple(share for part in parts for share in part.recipe),
+    )
+
+
+def try_exact_shares(course: Course, candidates: list[Candidate]) -> None:
+    """Train methods of the best mix that learn their bits together to just their share of it.
+
+    Parameters
+    ----------
+    course : Course, after its mixes
+    candidates : list of Candidate, those it was of
+    """
+    bench, known = course.bench, {candidate.name: candidate for candidate in candidates}
+    best = max(filter(course.allowed, bench.trials), key=lambda trial: trial.score, default=None)
+    if best is None or all(share.n_bits == share.of for share in best.recipe) or not _in_time(course):
+        return
+    needed = sum(course.expected(known[one.name], 0, one.n_bits) for one in best.recipe if one.n_bits < one.of)
+    if not course.has_time(needed):
+        return
+    course.say(f"{best.name}: methods of just their bits")
+    parts = []
+    for share in best.recipe:
+        if share.n_bits < share.of:
+            part = bench.try_candidate(known[share.name], share.n_bits)
+        else:
+            longest = max((one for one in bench.trials if one.name == share.name), key=lambda one: one.n_bits)
+            part = bench.prefix(longest, share.n_bits)
+        if part is None:
+            return
+        parts.append(part)
+    if len(parts) > 1:
+        _keep(bench, parts)
+
+
+def _in_time(course: Course) -> bool:
+    late = course.budget.over(MIXES_END)
+    course.complete = course.complete and not late
+    return not late
 
 
 def try_best_bits(course: Course) -> Trial | None:

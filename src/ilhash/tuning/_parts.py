@@ -15,6 +15,7 @@ from ilhash import _core
 from ilhash.affinity import Labels, LabelSets, SparseAffinity
 from ilhash.diversity import seed_for
 from ilhash.evaluation import (
+    Histograms,
     Relevance,
     RowLists,
     by_label,
@@ -22,6 +23,7 @@ from ilhash.evaluation import (
     by_shared_labels,
     distance_histograms,
 )
+from ilhash.tuning._measured import Measured, among_some, further, jackknife_error, left_out, sum_of
 from ilhash.vectors import SelectedRows, nearest_other_rows, on_disk, take_rows
 
 Rows = NDArray[np.int64]
@@ -33,6 +35,7 @@ FEWEST = 10  # points of a part, below which nothing is told
 CLASSES = 5  # one in so many classes is held out where unseen ones count
 PAIRS = 500  # that points held out must have among themselves; else pairs are held out instead
 _DRAWS = ("parts", "classes", "unseen", "pairs", "base")  # each has a seed of its own
+WIDE = 32  # bytes of a code from which on distances are counted with nothing to prepare for each query
 NEAREST = 0.01  # without supervision, the share of points that are relevant to a query
 
 
@@ -49,6 +52,7 @@ class Retrieval:
     own : bool array (n_queries,), whether the query is itself in the base, where it does not count
     counted : bool, whether the query itself is among what is relevant to it
     finds : bool, whether the share of the relevant that is found counts, or that of the found that is relevant
+    further : float, how much what is farther away says of what is nearer in a larger base: see ``further``
     """
 
     rows: Rows
@@ -59,28 +63,67 @@ class Retrieval:
     own: NDArray[np.bool_]
     counted: bool
     finds: bool = False
+    further: float = 0.0
 
     @classmethod
-    def among(cls, rows: Rows, relevance: Relevance, k: int, *, counted: bool = True, finds: bool = False) -> Retrieval:
+    def among(
+        cls,
+        rows: Rows,
+        relevance: Relevance,
+        k: int,
+        *,
+        counted: bool = True,
+        finds: bool = False,
+        further: float = 0.0,
+    ) -> Retrieval:
         """Search for every point among all others."""
         places = np.arange(len(rows))
-        return cls(rows, places, places, relevance, k, np.ones(len(rows), bool), counted, finds)
+        return cls(rows, places, places, relevance, k, np.ones(len(rows), bool), counted, finds, further)
 
     @classmethod
-    def apart(cls, queries: Rows, base: Rows, relevance: Relevance, k: int) -> Retrieval:
+    def apart(cls, queries: Rows, base: Rows, relevance: Relevance, k: int, *, further: float = 0.0) -> Retrieval:
         """Search for points among points that they are not of."""
         rows, places = np.concatenate([queries, base]), np.arange(len(queries) + len(base))
         here, there = np.split(places, [len(queries)])
-        return cls(rows, here, there, relevance, k, np.zeros(len(queries), bool), counted=False)
+        return cls(rows, here, there, relevance, k, np.zeros(len(queries), bool), counted=False, further=further)
 
     def of_codes(self, codes: NDArray[np.uint8], n_bits: int, n_threads: int = 1) -> Values:
         """Return the value of each query, given the codes of ``rows``."""
-        found = distance_histograms(
-            codes[self.base], codes[self.queries], self.relevance, n_bits=n_bits, n_threads=n_threads
-        )
+        wide = _widened(codes)
+        found = distance_histograms(wide[self.base], wide[self.queries], self.relevance, n_threads=n_threads)
+        found = Histograms(*(table[:, : n_bits + 1] for table in (found.counts, found.hits)))
         left = found.without_itself(self.own, np.full(len(self.own), self.counted))
         values = left.recall_at_k(self.k) if self.finds else left.precision_at_k(self.k)
         return np.asarray(values[~np.isnan(values)])
+
+    def measured(self, codes: NDArray[np.uint8], n_bits: int, n_threads: int = 1) -> Measured:
+        """Return what is told of codes: of a base as large as that of k, with its standard error.
+
+        Choosing does without: all models have the same bias, and a correction adds noise.
+        """
+        groups = left_out(max(len(self.queries), len(self.base)))
+        asked, searched = groups[: len(self.queries)], groups[: len(self.base)]
+        wide = _widened(codes)
+        queries, parts = wide[self.queries], []
+        for group in range(int(groups.max()) + 1):
+            places = np.flatnonzero(searched == group)
+            some = among_some(self.relevance, places)
+            found = distance_histograms(wide[self.base[places]], queries, some, n_threads=n_threads)
+            itself = self.own & (asked == group)
+            found.counts[:, 0] -= itself
+            found.hits[:, 0] -= itself & self.counted
+            parts.append(tuple(table[:, : n_bits + 1].astype(np.int32) for table in (found.counts, found.hits)))
+        whole = Histograms(*(sum_of([part[which] for part in parts]) for which in (0, 1)))
+        values = self._corrected(whole)
+        return Measured(values[~np.isnan(values)], jackknife_error(whole, parts, asked, self._corrected))
+
+    def _corrected(self, found: Histograms) -> Values:
+        if self.finds:
+            return np.asarray(found.recall_at_k(self.k))
+        if not self.further or 2 * self.k >= found.n_base:
+            return np.asarray(found.precision_at_k(self.k))
+        once, twice = found.precision_at_k((self.k, 2 * self.k)).T
+        return np.asarray((1.0 + self.further) * once - self.further * twice)
 
     def of_vectors(self, X: Any) -> float | None:
         """Return the mean value of the vectors themselves, where all points are searched for among all others."""
@@ -102,6 +145,7 @@ class Parts:
     ----------
     X : array or VectorSource, the vectors that may be trained on
     given : mapping, what ``fit`` of ILH gets beside them: y, or affinity, or nothing
+    everything : mapping, the same beside all vectors
     choosing, reporting : mapping of str to Retrieval, by the base that is searched: "new", "seen", "unseen classes"
     weights : mapping of str to float, what each of ``choosing`` counts
     n_items : int, points that k is of
@@ -110,6 +154,7 @@ class Parts:
 
     X: Any
     given: Mapping[str, Any]
+    everything: Mapping[str, Any]
     choosing: Mapping[str, Retrieval]
     reporting: Mapping[str, Retrieval]
     weights: Mapping[str, float]
@@ -150,18 +195,18 @@ def _of_points(X: Any, supervision: Labels | LabelSets | None, k: int, base: str
     if size < FEWEST:
         raise ValueError(f"there must be at least {FEWEST * SHARE} points that can be judged, got {len(order)}")
     n_items = len(known) + len(others)
-    near = _scaled(k, size, n_items)
+    near, beyond = _scaled(k, size, n_items)
     chooses, reports = np.sort(order[:size]), np.sort(order[size : 2 * size])
     held = [chooses, reports]
     seen = np.sort(order[2 * size : 3 * size])
-    relevant = _Relevance(X, supervision, near)
+    relevant = _Relevance(X, supervision, near, beyond)
     choosing = {"new": relevant.among(chooses), "seen": relevant.apart(chooses, seen)}
     reporting = {"new": relevant.among(reports), "seen": relevant.apart(reports, seen)}
     weights = {base: 1.0 - unseen}
     if len(others):
         halves = np.split(_permuted(others, seed, "unseen"), [len(others) // 2])
         of_unseen = [np.sort(half[:MOST]) for half in halves]
-        relevant = _Relevance(X, supervision, _scaled(k, len(of_unseen[0]), n_items))
+        relevant = _Relevance(X, supervision, *_scaled(k, len(of_unseen[0]), n_items))
         choosing["unseen classes"], reporting["unseen classes"] = (relevant.among(rows) for rows in of_unseen)
         weights["unseen classes"] = unseen
         held.append(others)
@@ -170,8 +215,10 @@ def _of_points(X: Any, supervision: Labels | LabelSets | None, k: int, base: str
         f", {len(others):,} points of classes as if unseen" if len(others) else ""
     )
     kept = {name: choosing[name] for name in weights}
-    given = {} if supervision is None else {"y": _labels_of(supervision, train)}
-    return Parts(_selected(X, train), given, kept, reporting, weights, n_items, words)
+    given, of_all = (
+        {} if supervision is None else {"y": _labels_of(supervision, rows)} for rows in (train, everything)
+    )
+    return Parts(_selected(X, train), given, of_all, kept, reporting, weights, n_items, words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +228,7 @@ class _Relevance:
     X: Any
     supervision: Labels | LabelSets | None
     k: int
+    further: float
 
     def among(self, rows: Rows) -> Retrieval:
         if self.supervision is None:
@@ -189,14 +237,14 @@ class _Relevance:
             near = nearest_other_rows(vectors, wanted)
             offsets = np.arange(len(rows) + 1) * near.shape[1]
             return Retrieval.among(rows, RowLists(offsets, near.ravel(), len(rows)), self.k, counted=False)
-        return Retrieval.among(rows, self._by_label(rows, rows), self.k)
+        return Retrieval.among(rows, self._by_label(rows, rows), self.k, further=self.further)
 
     def apart(self, queries: Rows, base: Rows) -> Retrieval:
         if self.supervision is None:
             searched, asked = (np.asarray(take_rows(self.X, rows), np.float32) for rows in (base, queries))
             wanted = min(len(base), max(self.k, round(NEAREST * len(base))))
             return Retrieval.apart(queries, base, by_neighbors(searched, asked, wanted), self.k)
-        return Retrieval.apart(queries, base, self._by_label(base, queries), self.k)
+        return Retrieval.apart(queries, base, self._by_label(base, queries), self.k, further=self.further)
 
     def _by_label(self, base: Rows, queries: Rows) -> Relevance:
         if isinstance(self.supervision, Labels):
@@ -250,7 +298,7 @@ def _of_pairs(X: Any, supervision: SparseAffinity, k: int, seed: int) -> Parts:
     chooses, reports = np.sort(order[:size]), np.sort(order[size : 2 * size])
     matrix = supervision.matrix
     if size >= FEWEST and min(_n_similar(matrix, rows) for rows in (chooses, reports)) >= PAIRS:
-        near = _scaled(k, size, n)
+        near, _ = _scaled(k, size, n)
         new = [
             Retrieval.among(rows, _partners(matrix, rows), near, counted=False, finds=True)
             for rows in (chooses, reports)
@@ -258,7 +306,8 @@ def _of_pairs(X: Any, supervision: SparseAffinity, k: int, seed: int) -> Parts:
         train = np.setdiff1d(np.arange(n), np.concatenate([chooses, reports]))
         words = f"{size:,} points that choose and {size:,} that report, with the pairs among them"
         given = {"affinity": scipy.sparse.csr_array(matrix[train][:, train])}
-        return Parts(_selected(X, train), given, {"new": new[0]}, {"new": new[1]}, {"new": 1.0}, n, words)
+        of_all = {"affinity": matrix}
+        return Parts(_selected(X, train), given, of_all, {"new": new[0]}, {"new": new[1]}, {"new": 1.0}, n, words)
     upper = scipy.sparse.triu(matrix, 1).tocoo()
     similar = np.flatnonzero(upper.data > 0)
     share = min(MOST, len(similar) // SHARE)
@@ -271,7 +320,8 @@ def _of_pairs(X: Any, supervision: SparseAffinity, k: int, seed: int) -> Parts:
     sides = [_pairs_held(pairs, n, k, seed) for pairs in held]
     left = supervision.without(np.concatenate(held)).matrix
     words = f"{share:,} pairs that choose and {share:,} that report"
-    return Parts(X, {"affinity": left}, {"seen": sides[0]}, {"seen": sides[1]}, {"seen": 1.0}, n, words)
+    given, of_all = {"affinity": left}, {"affinity": matrix}
+    return Parts(X, given, of_all, {"seen": sides[0]}, {"seen": sides[1]}, {"seen": 1.0}, n, words)
 
 
 def _pairs_held(pairs: Rows, n: int, k: int, seed: int) -> Retrieval:
@@ -285,7 +335,8 @@ def _pairs_held(pairs: Rows, n: int, k: int, seed: int) -> Retrieval:
     here = np.arange(len(rows))
     relevance = RowLists(table.indptr, table.indices, len(rows))
     own = np.ones(len(ends), bool)
-    return Retrieval(rows, here[: len(ends)], here, relevance, _scaled(k, len(rows), n), own, counted=False, finds=True)
+    near, _ = _scaled(k, len(rows), n)
+    return Retrieval(rows, here[: len(ends)], here, relevance, near, own, counted=False, finds=True)
 
 
 def _n_similar(matrix: scipy.sparse.csr_array, rows: Rows) -> int:
@@ -316,6 +367,11 @@ def _permuted(rows: Rows, seed: int, what: str) -> Rows:
     return rows[_core.permuted(len(rows), seed_for(seed, "tuning", _DRAWS.index(what)), 0, len(rows))]
 
 
-def _scaled(k: int, size: int, n_items: int) -> int:
-    """Return how many of the nearest of ``size`` points are to them what k are to all."""
-    return min(max(1, round(k * size / n_items)), size - 1)
+def _widened(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.pad(codes, ((0, 0), (0, max(0, WIDE - codes.shape[1]))))
+
+
+def _scaled(k: int, size: int, n_items: int) -> tuple[int, float]:
+    """Return how many of the nearest of ``size`` points are to them what k are to all, and what is left to correct."""
+    near = min(max(1, round(k * size / n_items)), size - 1)
+    return near, further(k, near, size / n_items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,14 @@ from ilhash.affinity import (
 )
 from ilhash.ensemble import Mix
 from ilhash.functions import scaling_for
+from ilhash.starts import remembering
 from ilhash.storage import Sealed, make_folder
 from ilhash.tuning._candidates import Candidate, candidates
 from ilhash.tuning._course import Budget, Course, Now
-from ilhash.tuning._mixes import try_best_bits, try_mixes
-from ilhash.tuning._parts import Parts, parts_of
-from ilhash.tuning._trials import Bench, Trial
+from ilhash.tuning._measured import Measured
+from ilhash.tuning._mixes import try_best_bits, try_exact_shares, try_mixes
+from ilhash.tuning._parts import parts_of
+from ilhash.tuning._trials import Bench, Trial, first_bits
 from ilhash.vectors import (
     as_matrix,
     fingerprint,
@@ -50,6 +52,7 @@ from ilhash.vectors import (
 )
 
 SAMPLE = 1_000  # rows that say how features are scaled
+LATEST = 0.98  # share of the time by which training on all points must be done
 _ABOUT = Sealed("tuning.json", "a search for the best model", 1, most=1 << 20)
 
 
@@ -114,6 +117,8 @@ class Tuning:
     tried : list of Tried, best first
     left_out : dict of str to str, what was not tried to the end, and why
     reason : str, why this model, in sentences
+    refitted : bool, whether the model was trained on all points in the end, for which there was time; the numbers are
+        those of the same bits trained without the points held out
     complete : bool, whether all that was planned was tried; False: the clock came first
     seconds : float, that it took
     """
@@ -132,6 +137,7 @@ class Tuning:
     tried: list[Tried]
     left_out: dict[str, str]
     reason: str
+    refitted: bool
     complete: bool
     seconds: float
 
@@ -214,13 +220,16 @@ def tune(
     parts = parts_of(X, supervision, k, base=base, unseen=float(unseen), seed=seed)
     about = {"n_bytes": n_bytes, "k": k, "base": base, "unseen": unseen, "seed": seed, "minutes": minutes}
     folder = _folder(checkpoint, {**about, "workers": workers, "data": _fingerprint(matrix, supervision)})
+    budget = Budget(60.0 * minutes, workers)
     bench = Bench(X, parts, n_bits, workers, folder)
-    course = Course(bench, Budget(60.0 * minutes, workers), n_bits, max_encode_us, progress or (lambda now: None))
-    known = _candidates(parts, supervision, seed, n_jobs)
-    course.run(known)
-    try_mixes(course, known)
-    try_best_bits(course)
-    found = _Conclusion(course, known, k, begin).tuning()
+    course = Course(bench, budget, n_bits, max_encode_us, progress or (lambda now: None))
+    known, on_all = (_candidates(vectors, supervision, seed, n_jobs) for vectors in (parts.X, X))
+    with remembering():
+        course.run(known)
+        try_mixes(course, known)
+        try_exact_shares(course, known)
+        try_best_bits(course)
+        found = _Conclusion(course, known, on_all, k, begin).tuning()
     found.model.leave_out(names)
     return found
 
@@ -272,23 +281,24 @@ def _folder(path: str | os.PathLike[str] | None, about: dict[str, Any]) -> Path 
     return folder
 
 
-def _candidates(parts: Parts, supervision: Any, seed: int, n_jobs: int | None) -> list[Candidate]:
+def _candidates(vectors: Any, supervision: Any, seed: int, n_jobs: int | None) -> list[Candidate]:
     kinds = {Labels: "labels", LabelSets: "sets", SparseAffinity: "pairs", type(None): "none"}
-    rows = np.linspace(0, len(parts.X) - 1, min(SAMPLE, len(parts.X))).astype(np.int64)
-    sample = as_matrix(take_rows(parts.X, rows))
+    rows = np.linspace(0, len(vectors) - 1, min(SAMPLE, len(vectors))).astype(np.int64)
+    sample = as_matrix(take_rows(vectors, rows))
     everything = np.arange(len(sample))
     scaling = scaling_for(gather(sample, everything, origin_of(sample, everything)))
     n_classes = len(supervision.names) if isinstance(supervision, Labels) else 0
-    kind, (n_points, n_features) = kinds[type(supervision)], parts.X.shape
+    kind, (n_points, n_features) = kinds[type(supervision)], vectors.shape
     return candidates(kind, n_points, n_features, n_classes=n_classes, scaling=scaling, seed=seed, n_jobs=n_jobs)
 
 
 @dataclass(eq=False)
 class _Conclusion:
-    """Chooses, and asks the points that chose nothing."""
+    """Chooses, asks the points that chose nothing, and trains the choice on all points where there is time."""
 
     course: Course
     known: list[Candidate]
+    on_all: list[Candidate]  # the same, of all points
     k: int
     begin: float
 
@@ -304,53 +314,71 @@ class _Conclusion:
         best = max(allowed, key=lambda trial: (trial.score, -trial.n_bits))
         self.course.say(f"{best.name}: the points that report")
         reports = self._reports(best)
-        half, twice = self._half(best, allowed), self._twice(best)
-        judged_by = max(bench.parts.weights, key=lambda name: bench.parts.weights[name])
+        half, refitted, twice = self._half(best, allowed), self._refitted(best), self._twice(best)
         retrieval = bench.parts.reporting.get("new")
         return Tuning(
-            model=best.model,
+            model=refitted or best.model,
             name=best.name,
             n_bits=best.n_bits,
             n_bytes=best.n_bytes,
             k=self.k,
-            measure=self._measure(judged_by),
+            measure=self._measure(self._judged_by),
             reports=reports,
-            judged_by=judged_by,
+            judged_by=self._judged_by,
             vectors=None if retrieval is None else retrieval.of_vectors(bench.X),
             half=half,
             twice=twice,
             tried=_tried(allowed),
             left_out=self.course.left_out,
-            reason=self._reason(best, allowed),
+            reason=self._reason(best, allowed, refitted is not None),
+            refitted=refitted is not None,
             complete=self.course.complete,
             seconds=time.perf_counter() - self.begin,
         )
 
-    def _reports(self, trial: Trial) -> dict[str, Estimate]:
-        return {where: _estimate(trial, values) for where, values in self.course.bench.report(trial.model).items()}
+    def _reports(self, trial: Trial, wanted: Collection[str] | None = None) -> dict[str, Estimate]:
+        reports = self.course.bench.report(trial.model, wanted)
+        return {where: _estimate(trial, measured) for where, measured in reports.items()}
+
+    def _told(self, trial: Trial) -> Estimate:
+        return self._reports(trial, (self._judged_by,))[self._judged_by]
+
+    def _refitted(self, best: Trial) -> Any | None:
+        """Return the model trained on all points; None where there is no time, or its bits were chosen one by one."""
+        on_all = {one.name: whole for one, whole in zip(self.known, self.on_all, strict=True)}
+        recipe = [(on_all[share.name], share) for share in best.recipe]
+        needed = sum(self.course.expected(one, 0, share.of) for one, share in recipe)
+        if not recipe or not self.course.has_time(needed):
+            return None
+        self.course.say(f"{best.name}: on all points")
+        found = self.course.bench.on_everything(recipe, lambda: self.course.budget.over(LATEST))
+        self.course.complete = self.course.complete and found is not None
+        return found
 
     def _half(self, best: Trial, allowed: list[Trial]) -> Estimate | None:
         """Return what the best with at most half of the bytes is worth."""
         shorter = [trial for trial in allowed if 2 * trial.n_bytes <= best.n_bytes]
         if not shorter:
             return None
-        one = max(shorter, key=lambda trial: trial.score)
-        return self._reports(one)[self._judged_by]
+        return self._told(max(shorter, key=lambda trial: trial.score))
 
     def _twice(self, best: Trial) -> Estimate | None:
         """Return what the same recipe with twice the bits is worth, where the time suffices."""
-        budget, known = self.course.budget, {candidate.name: candidate for candidate in self.known}
-        parts = [(known[name], n_bits) for name, n_bits in best.recipe]
-        needed = budget.slowness * sum(self.course.expected(candidate, n, 2 * n) for candidate, n in parts)
-        if not parts or budget.spent + needed > budget.total or needed / budget.workers > budget.left():
+        known = {candidate.name: candidate for candidate in self.known}
+        parts = [(known[share.name], share) for share in best.recipe]
+        complete = self.course.complete
+        needed = sum(self.course.expected(one, share.of, 2 * share.of) for one, share in parts)
+        in_time = parts and self.course.has_time(needed)
+        self.course.complete = complete  # the model is the same with and without
+        if not in_time:
             return None
         self.course.say(f"{best.name}: twice the bits")
-        longer = [self.course.bench.try_candidate(candidate, 2 * n_bits) for candidate, n_bits in parts]
-        if any(trial is None for trial in longer):
+        longer = [(self.course.bench.try_candidate(one, 2 * share.of), share) for one, share in parts]
+        models = [first_bits(trial.model, 2 * share.n_bits) for trial, share in longer if trial is not None]
+        if len(models) < len(parts):
             return None
-        models = [trial.model for trial in longer if trial is not None]
         model = models[0] if len(models) == 1 else Mix.of(models)
-        return self._reports(replace(best, model=model))[self._judged_by]
+        return self._told(replace(best, model=model))
 
     @property
     def _judged_by(self) -> str:
@@ -364,7 +392,7 @@ class _Conclusion:
         among = f"the {retrieval.k:,} nearest of {len(retrieval.base):,}"
         return f"{what}@{self.k} of {parts.n_items:,} items, judged by {among}; held out: {parts.held}"
 
-    def _reason(self, best: Trial, allowed: list[Trial]) -> str:
+    def _reason(self, best: Trial, allowed: list[Trial], refitted: bool) -> str:
         ranked = sorted(allowed, key=lambda trial: -trial.score)
         others = [one for one in ranked if one.single and one.name != best.name and one.n_bytes == best.n_bytes]
         single = others[0] if others else None
@@ -377,15 +405,16 @@ class _Conclusion:
         text += f". {len(allowed)} models were tried"
         if self.course.left_out:
             text += f", {len(self.course.left_out)} kinds not to the end"
+        if refitted:
+            text += "; in the end it was trained on all points, of which the numbers know nothing"
         if not self.course.complete:
             text += "; the clock came before the end of the plan, so another run may choose otherwise"
         return text + "."
 
 
-def _estimate(trial: Trial, values: NDArray[np.float64]) -> Estimate:
-    error = float(values.std() / np.sqrt(len(values)))
+def _estimate(trial: Trial, measured: Measured) -> Estimate:
     n_bits = len(trial.model.functions_)
-    return Estimate(trial.name, n_bits, -(-n_bits // 8), float(values.mean()), error)
+    return Estimate(trial.name, n_bits, -(-n_bits // 8), measured.mean(), measured.error)
 
 
 def _tried(trials: list[Trial]) -> list[Tried]:
