@@ -6,7 +6,7 @@ import { thumb } from "./item.js";
 import { told } from "./say.js";
 
 export async function bitDetail(place, one, generation) {
-  const full = await told(() => get(`/v1/bits/${one.bit}?limit=12`));
+  const full = await told(() => get(`/v1/bits/${one.bit}?limit=8`));
   if (!full) return;
   place.replaceChildren(
     h("h2", { id: "bit-title" }, `Bit ${one.bit}`),
@@ -14,7 +14,7 @@ export async function bitDetail(place, one, generation) {
       "p",
       { class: "soft" },
       `${share(one.balance, 1)} of the items have a one.`,
-      generation && ` Of generation ${one.generation + 1}: ${generation.name || generation.method}.`,
+      generation && ` It came with “${generation.name || generation.method}”.`,
     ),
     full.split && splitTable(full.split),
     side("Surest of one", "one", full.surest_one),

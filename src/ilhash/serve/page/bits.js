@@ -6,6 +6,7 @@ import { count, h, share, svg } from "./dom.js";
 import { told } from "./say.js";
 import { service } from "./service.js";
 
+const STEP = 13; // from one class's column to the next
 const SAME = 0.8; // correlation from which two bits are nearly the same
 const ORDERS = {
   number: ["Number", (one, other) => one.bit - other.bit],
@@ -53,7 +54,7 @@ function build(view) {
         {},
         h("th", { scope: "col" }, "Bit"),
         h("th", { scope: "col" }, "Ones"),
-        classes.length > 0 && h("th", { scope: "col" }, "Ones by class"),
+        classes.length > 0 && h("th", { scope: "col" }, "Ones by class", names(classes)),
         h("th", { scope: "col" }, "Nearly the same"),
       ),
     ),
@@ -82,6 +83,18 @@ function introduction(classes) {
   return classes.length
     ? `${of} A column for each class, ${classes[0]} to ${classes.at(-1)}: the fuller it is, the more of the class have a one.`
     : of;
+}
+
+// The names of the classes over their columns, where they are short enough.
+function names(classes) {
+  if (classes.some((name) => name.length > 2)) return null;
+  const texts = classes.map((name, i) => svg("text", { x: STEP * i + (STEP - 1) / 2, y: 10 }, name));
+  const wide = STEP * classes.length - 1;
+  return svg(
+    "svg",
+    { class: "names", viewBox: `0 0 ${wide} 12`, width: wide, height: 12, "aria-hidden": "true" },
+    texts,
+  );
 }
 
 const labels = () => Object.keys(loaded.bits[0]?.split ?? {});
@@ -137,12 +150,12 @@ export function classesSplit(split, tall = 20) {
       "g",
       {},
       svg("title", {}, `${label}: ${share(value)} ones`),
-      svg("rect", { class: "rest", x: 9 * i, width: 8, height: tall, rx: 1 }),
+      svg("rect", { class: "rest", x: STEP * i, width: STEP - 1, height: tall, rx: 1 }),
       svg("rect", {
         class: "ones",
-        x: 9 * i,
+        x: STEP * i,
         y: (tall * (1 - value)).toFixed(1),
-        width: 8,
+        width: STEP - 1,
         height: (tall * value).toFixed(1),
         rx: 1,
       }),
@@ -152,8 +165,8 @@ export function classesSplit(split, tall = 20) {
     "svg",
     {
       class: "split",
-      viewBox: `0 0 ${9 * entries.length - 1} ${tall}`,
-      width: 9 * entries.length - 1,
+      viewBox: `0 0 ${STEP * entries.length - 1} ${tall}`,
+      width: STEP * entries.length - 1,
       role: "img",
       "aria-label": text,
     },
@@ -166,7 +179,8 @@ async function show(view, chosen, wanted) {
   for (const line of view.querySelectorAll("tr[data-bit]"))
     line.classList.toggle("chosen", line.dataset.bit === String(one.bit));
   const place = view.querySelector("#bit");
-  const generation = service.info.model.generations?.[one.generation];
+  const { generations } = service.info.model;
+  const generation = generations.length > 1 ? generations.find(({ number }) => number === one.generation) : null;
   await bitDetail(place, one, generation);
   if (wanted) {
     place.focus({ preventScroll: true });

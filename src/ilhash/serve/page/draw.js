@@ -57,18 +57,18 @@ export function pad(shape, drawn, cleared) {
 }
 
 // What the model sees of a drawing.
-export function preview(values, { height, width, maximum }) {
+export function preview(values, { height, width, low, high }) {
   const canvas = h("canvas", {
     width,
     height,
-    class: "picture pixels",
+    class: "picture pixels ink",
     role: "img",
     "aria-label": `The drawing as the model sees it, ${width} by ${height} pixels`,
   });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   values.forEach((value, i) => {
-    const grey = 255 * (1 - value / maximum);
+    const grey = (255 * (value - low)) / (high - low);
     image.data.set([grey, grey, grey, 255], 4 * i);
   });
   context.putImageData(image, 0, 0);

@@ -31,9 +31,13 @@ function forgetOldest() {
 }
 
 export function picture(item) {
-  const { height } = service.info.items.pictures ?? {};
-  const small = height && height <= 64;
-  const image = h("img", { alt: "", class: small ? "picture pixels" : "picture", decoding: "async" });
+  const { height, drawable } = service.info.items.pictures ?? {};
+  const small = height > 0 && height <= 64;
+  const image = h("img", {
+    alt: "",
+    class: `picture${small ? " pixels" : ""}${drawable ? " ink" : ""}`,
+    decoding: "async",
+  });
   image.addEventListener("error", () => image.replaceWith(h("span", { class: "picture missing" }, "no picture")));
   if (token() && item.picture.startsWith("/")) {
     fromMemory(item.picture).then(

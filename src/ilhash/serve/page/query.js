@@ -3,7 +3,7 @@
 import { byId, h } from "./dom.js";
 import { pad, preview } from "./draw.js";
 import { face, hasLabel } from "./item.js";
-import { asId, drawable, service } from "./service.js";
+import { asId, drawable, ink, service } from "./service.js";
 
 export function queryCard({ random, byItem, drawn, cleared }) {
   const shown = h("div", { class: "shown" });
@@ -32,7 +32,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
   }
 
   function fillDrawing() {
-    const canvas = pad(service.info.items.pictures, drawn, cleared);
+    const canvas = pad(ink(), drawn, cleared);
     drawing.append(
       canvas.element,
       h(
@@ -86,7 +86,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
 function portrait(query) {
   if (query.kind === "drawn") {
     return [
-      preview(query.vector, service.info.items.pictures),
+      preview(query.vector, ink()),
       h("p", {}, h("strong", {}, "Drawn"), h("span", { class: "help" }, "as the model sees it")),
     ];
   }
@@ -101,5 +101,3 @@ function portrait(query) {
     ),
   ];
 }
-
-export const focusOnQuery = () => byId("query-title").scrollIntoView({ block: "nearest" });

@@ -18,7 +18,7 @@ import { settled } from "./slider.js";
 const KS = [10, 20, 50];
 const CURVE_K = 10;
 
-const state = { query: null, code: null, used: 0, k: KS[0], second: "", first: null, other: null, chosen: null };
+const state = { query: null, code: null, used: 0, k: KS[1], second: "", first: null, other: null, chosen: null };
 let running = null;
 let parts = null;
 

@@ -4,8 +4,8 @@ import { h } from "./dom.js";
 import { nBits, service } from "./service.js";
 
 const ORDERS = {
-  vectors: "Vectors, exactly (floats)",
-  asymmetric: "Asymmetric: margins of the query against codes",
+  vectors: "Vectors (floats)",
+  asymmetric: "Asymmetric distance",
   margins: "Codes, then margins",
 };
 

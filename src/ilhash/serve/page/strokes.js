@@ -23,7 +23,7 @@ export function trace(context, stroke, place = (point) => point) {
   context.stroke();
 }
 
-export function pixels(strokes, { height, width, maximum }) {
+export function pixels(strokes, { height, width, low, high }) {
   const pen = Math.max(1, 0.17 * height); // strokes of the digits are about this wide
   const box = bounds(strokes);
   const [w, tall] = [box.right - box.left, box.bottom - box.top];
@@ -40,15 +40,15 @@ export function pixels(strokes, { height, width, maximum }) {
   const context = canvas.getContext("2d", { willReadFrequently: true });
   Object.assign(context, { lineWidth: pen * FINE, lineCap: "round", lineJoin: "round" });
   for (const stroke of strokes) trace(context, stroke, place);
-  return inked(context.getImageData(0, 0, canvas.width, canvas.height).data, height, width, maximum);
+  return inked(context.getImageData(0, 0, canvas.width, canvas.height).data, height, width, low, high);
 }
 
-function inked(data, height, width, maximum) {
+function inked(data, height, width, low, high) {
   const values = new Array(height * width).fill(0);
   for (let y = 0; y < height * FINE; y += 1) {
     for (let x = 0; x < width * FINE; x += 1) {
       values[Math.floor(y / FINE) * width + Math.floor(x / FINE)] += data[4 * (y * width * FINE + x) + 3] / 255;
     }
   }
-  return values.map((sum) => Math.round((maximum * sum) / FINE ** 2));
+  return values.map((sum) => Math.round(low + ((high - low) * sum) / FINE ** 2));
 }

@@ -1,0 +1,90 @@
+"""Errors as problem documents (RFC 9457) with the library's own sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ilhash.serve._learning import BusyError
+from ilhash.serve._limits import TooManyError
+from ilhash.serve._searching import NotThereError
+from ilhash.serve._service import ReadOnlyError, Service, TakenError
+
+TYPE = "application/problem+json"
+MOST_TOLD = 2_000  # characters of a sentence
+
+
+def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Return a response that says what went wrong."""
+    document = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    content = json.dumps({**document, "detail": detail[:MOST_TOLD]})
+    return Response(content, status, headers, media_type=TYPE)
+
+
+def wait(status: int, detail: str, seconds: float) -> Response:
+    """Return a response that says when to come again."""
+    return problem(status, detail, {"Retry-After": str(max(1, math.ceil(seconds)))})
+
+
+def install(app: FastAPI, service: Service) -> None:
+    """Let all errors of an application be told so."""
+    folder = str(service.folder)
+
+    def told(error: Exception) -> str:
+        return str(error).replace(folder, "the folder of the service")
+
+    def refused(status: int) -> Any:
+        async def handler(_: Request, error: Exception) -> Response:
+            return problem(status, told(error))
+
+        return handler
+
+    async def http(_: Request, error: HTTPException) -> Response:
+        sentences = {404: "there is nothing at this address", 405: "this address knows other methods"}
+        detail = sentences.get(error.status_code, str(error.detail))
+        return problem(error.status_code, detail, dict(error.headers or {}))
+
+    async def wrong(_: Request, error: Exception) -> Response:
+        if ", got " not in str(error):  # none of our sentences: a bug
+            raise error
+        return problem(422, told(error))
+
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        return problem(422, _sentence(error))
+
+    async def unwritable(_: Request, error: OSError) -> Response:
+        return wait(503, told(error), 5)
+
+    async def too_many(_: Request, error: TooManyError) -> Response:
+        return wait(429, str(error), error.retry_after)
+
+    async def read_only(_: Request, error: ReadOnlyError) -> Response:
+        return problem(403, "this server must be the one that writes to its folder, got another that only reads it")
+
+    async def busy(_: Request, error: BusyError) -> Response:
+        return problem(409, "one task of learning must end before another begins, got one that is running")
+
+    async def bug(_: Request, error: Exception) -> Response:
+        return problem(500, "this is a bug in ilhash; the server's log says more")
+
+    handlers: dict[Any, Any] = {HTTPException: http, RequestValidationError: invalid, Exception: bug}
+    handlers |= {NotThereError: refused(404), TakenError: refused(409), ValueError: wrong, TypeError: wrong}
+    handlers |= {OSError: unwritable, TooManyError: too_many, ReadOnlyError: read_only, BusyError: busy}
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+
+
+def _sentence(error: RequestValidationError) -> str:
+    errors = error.errors()
+    first = errors[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    sentence = message if " must " in message else f"{where} must be right, got what is not: {message}"
+    return sentence + more
