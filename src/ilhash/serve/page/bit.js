@@ -14,11 +14,12 @@ export async function bitDetail(place, one, generation) {
       "p",
       { class: "soft" },
       `${share(one.balance, 1)} of the items have a one.`,
-      generation && ` It came with “${generation.name || generation.method}”.`,
+      generation ? ` It came with “${generation.name || generation.method}”.` : "",
     ),
-    full.split && splitTable(full.split),
-    side("Surest of one", "one", full.surest_one),
-    side("Surest of zero", "zero", full.surest_zero),
+    ...(full.split ? [splitTable(full.split)] : []),
+    ...(full.surest_one.length + full.surest_zero.length
+      ? [side("Surest of one", "one", full.surest_one), side("Surest of zero", "zero", full.surest_zero)]
+      : [h("p", { class: "note" }, "Vectors of the items are not kept here, so it cannot say which it is surest of.")]),
   );
 }
 

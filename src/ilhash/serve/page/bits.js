@@ -24,14 +24,15 @@ export function forgetBits() {
 }
 
 export async function open(view, chosen) {
-  if (!loaded) {
+  const there = loaded !== null;
+  if (!there) {
     view.setAttribute("aria-busy", "true");
     loaded = await told(() => get("/v1/bits"));
     view.removeAttribute("aria-busy");
     if (!loaded) return;
     build(view);
   }
-  await show(view, chosen ?? 0, chosen !== undefined);
+  await show(view, chosen ?? 0, there && chosen !== undefined);
 }
 
 function build(view) {

@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { h } from "./dom.js";
 import { say, told } from "./say.js";
+import { canLearn } from "./service.js";
 import { events } from "./stream.js";
 
 const number = (value) => (typeof value === "number" ? value.toFixed(3) : "?");
@@ -12,7 +13,15 @@ export function learningCard({ before, done, why }) {
   const bar = h("progress", { "aria-label": "Learning", max: 1, value: 0, hidden: true });
   const result = h("div", { class: "result", role: "status" });
   const element = h("div", { class: "learning" }, button, bar, result);
-  button.disabled = Boolean(why);
+  button.disabled = Boolean(why) || !canLearn();
+  if (!why && !canLearn())
+    result.append(
+      h(
+        "p",
+        { class: "note" },
+        "Vectors of the items are not kept here, so nothing can be learnt here; judgements are kept.",
+      ),
+    );
 
   async function start() {
     button.disabled = true;

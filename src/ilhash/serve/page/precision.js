@@ -33,7 +33,8 @@ export function bitsCard(used, k, moved) {
     if (!curve) return;
     drawn = chart(curve, nBits(), k);
     drawn.move(at);
-    place.replaceChildren(drawn.element);
+    const wide = window.matchMedia("(min-width: 46rem)").matches;
+    place.replaceChildren(h("details", { open: wide }, h("summary", {}, "Precision against bits"), drawn.element));
   }
   return { element, draw };
 }

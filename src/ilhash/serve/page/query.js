@@ -1,6 +1,6 @@
 // What is searched for: an item, a random one, or a drawn one.
 
-import { byId, h } from "./dom.js";
+import { h } from "./dom.js";
 import { pad, preview } from "./draw.js";
 import { face, hasLabel } from "./item.js";
 import { asId, drawable, ink, service } from "./service.js";
@@ -28,7 +28,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
     if (show && !drawing.childElementCount) fillDrawing();
     drawing.hidden = !show;
     shown.hidden = show && !shown.classList.contains("drawn");
-    open?.setAttribute("aria-expanded", String(show));
+    if (open) open.setAttribute("aria-expanded", String(show));
   }
 
   function fillDrawing() {
@@ -38,7 +38,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
       h(
         "div",
         { class: "row" },
-        h("span", { class: "help" }, "Draw with the mouse or a finger"),
+        h("span", { class: "help" }, "Mouse or finger"),
         h("button", { type: "button", onclick: canvas.clear }, "Clear"),
       ),
     );
@@ -64,7 +64,12 @@ export function queryCard({ random, byItem, drawn, cleared }) {
     h("h2", { id: "query-title" }, "Query"),
     shown,
     drawing,
-    h("div", { class: "row" }, h("button", { type: "button", class: "main", onclick: random }, "Random item"), open),
+    h(
+      "div",
+      { class: "row even" },
+      h("button", { type: "button", class: "main", onclick: random }, "Random item"),
+      open,
+    ),
     form,
   );
 

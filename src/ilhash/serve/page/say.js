@@ -14,10 +14,9 @@ export function trouble(text) {
 
 // Runs what may fail; a failure is shown in the service's own sentence. A request that was superseded says nothing.
 export async function told(work) {
+  trouble("");
   try {
-    const result = await work();
-    trouble("");
-    return result;
+    return await work();
   } catch (error) {
     if (error.name !== "AbortError") trouble(error.message);
     return undefined;

@@ -22,6 +22,8 @@ export const ink = () => {
 export const asId = (text) => (service.info.index.ids === "int" ? Number(text) : text);
 export const limitOfK = () => Math.min(service.info.limits?.k ?? 100, service.info.index.items);
 
+export const canLearn = () => service.info.learning ?? service.info.items.vectors;
+
 // Why nothing can be taught here, or "".
 export function whyNot() {
   if (!service.info.writable) return "This service is read-only: judgements cannot be given here.";
