@@ -33,11 +33,14 @@ class View(ABC):
     engine: str
 
     @cached_property
-    @abstractmethod
     def ids(self) -> Ids:
         """All ids, ascending."""
+        return self._all_ids()
 
-    @cached_property
+    @abstractmethod
+    def _all_ids(self) -> Ids: ...
+
+    @property
     @abstractmethod
     def index(self) -> HammingIndex:
         """All codes as an index in memory."""
@@ -76,13 +79,16 @@ class IndexView(View):
     engine = "folder"
 
     def __init__(self, index: HammingIndex, *, margins: bool, n_threads: int) -> None:
-        self.index, self.n_bits, self._n_threads = index, index.n_bits, n_threads
+        self._index, self.n_bits, self._n_threads = index, index.n_bits, n_threads
         self.orders = ("hamming", "asymmetric", "margins") if margins else ("hamming", "asymmetric")
 
-    @cached_property
-    def ids(self) -> Ids:
-        """All ids, ascending."""
-        return self.index.ids
+    @property
+    def index(self) -> HammingIndex:
+        """All codes as an index in memory."""
+        return self._index
+
+    def _all_ids(self) -> Ids:
+        return self._index.ids
 
     def __len__(self) -> int:
         return len(self.index)
@@ -110,15 +116,17 @@ class EngineView(View):
     def __init__(self, engine: engines.Engine) -> None:
         self._engine, self.n_bits, self.engine = engine, engine.n_bits, engine.name
 
-    @cached_property
-    def ids(self) -> Ids:
-        """All ids, ascending."""
+    def _all_ids(self) -> Ids:
         parts = [ids for ids, _ in self._engine.blocks()]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
-    @cached_property
+    @property
     def index(self) -> HammingIndex:
         """All codes as an index in memory, for what the engine cannot do."""
+        return self._copied
+
+    @cached_property
+    def _copied(self) -> HammingIndex:
         n = len(self._engine)
         if n > MOST_IN_MEMORY:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from ilhash.serve._searching import ORDERS, Answer, Asked
 from ilhash.serve._service import Change, Service
 
 T = TypeVar("T")
+
+_log = logging.getLogger("ilhash.serve")
 
 REMEMBERED = 64  # answers about bits and precision
 FOLLOWED = 1.0  # seconds after which a server that only reads looks at its folder again
@@ -76,8 +79,9 @@ class Context:
         self._followed.set()
         if self._follower.is_alive():
             self._follower.join()
-        for batcher in {id(one): one for one in (*self._searches.values(), self._changes)}.values():
+        for batcher in set(self._searches.values()):
             batcher.close()
+        self._changes.close()
         self.learning.close()
         self.service.close()
 
@@ -87,9 +91,7 @@ class Context:
             try:
                 self.service.refresh()
             except Exception as error:  # perhaps a writer is at it: the next look tells
-                import logging
-
-                logging.getLogger("ilhash.serve").warning("the folder could not be read again: %s", error)
+                _log.warning("the folder could not be read again: %s", error)
 
     async def search(self, asked: Asked, request: Request) -> Answer:
         """Answer a search, together with others."""

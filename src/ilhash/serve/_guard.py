@@ -126,7 +126,7 @@ class Guard:
         )
 
     def _wrong_host(self, headers: dict[str, str]) -> Response | None:
-        """Refuse what a name of somebody else led here: a page of theirs would be of the same origin (DNS rebinding)."""
+        """Refuse what another name led here: a page of its owner would be of the same origin (DNS rebinding)."""
         if self._hosts is None or _host(headers.get("host", "")) in self._hosts:
             return None
         return problem(421, f"Host must be one of {', '.join(self._hosts)}, got another; see --allow-host")

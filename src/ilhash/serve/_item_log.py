@@ -109,7 +109,7 @@ def _chunks(log: str, number: int, document: dict[str, Any], n_rows: int, vector
     text += b" " * (-(_HEAD.size + len(text)) % 64)
     dimension = 0 if vectors is None else vectors.shape[1]
     head = _HEAD.pack(_MAGIC, number, len(text), n_rows, dimension, 0)[:-4]
-    chunks = [head + struct.pack("<I", zlib.crc32(head)) + text]
+    chunks: list[Any] = [head + struct.pack("<I", zlib.crc32(head)) + text]
     if vectors is not None:
         chunks.append(np.ascontiguousarray(vectors, "<f4").reshape(-1).view(np.uint8).data)
     seal = hashlib.sha256(log.encode())

@@ -16,18 +16,20 @@ class Metrics:
 
     def __init__(self, service: Service) -> None:
         self._service, self._registry = service, CollectorRegistry()
-        by = {"registry": self._registry}
-        self.requests = Counter("ilhash_requests", "requests", ["method", "route", "status"], **by)
-        self.seconds = Histogram("ilhash_request_seconds", "time of a request", ["route"], buckets=_SECONDS, **by)
-        self.batches = Histogram("ilhash_batch_vectors", "vectors of a scan", buckets=_ROWS, **by)
-        self.together = Histogram("ilhash_batch_requests", "requests that a scan answers", buckets=_ROWS, **by)
-        self.writes = Histogram("ilhash_commit_changes", "changes of a commit", buckets=_ROWS, **by)
-        self.learning = Counter("ilhash_learning_runs", "runs of learning", ["state"], **by)
-        self._items = Gauge("ilhash_items", "items", **by)
-        self._judgements = Gauge("ilhash_judgements", "judgements", **by)
-        self._generation = Gauge("ilhash_generation", "models that were swapped in, and one", **by)
-        self._bits = Gauge("ilhash_bits", "bits of a code", **by)
-        self.active = Gauge("ilhash_requests_active", "requests that are worked on or wait", **by)
+        own = self._registry
+        self.requests = Counter("ilhash_requests", "requests", ["method", "route", "status"], registry=own)
+        self.seconds = Histogram(
+            "ilhash_request_seconds", "time of a request", ["route"], buckets=_SECONDS, registry=own
+        )
+        self.batches = Histogram("ilhash_batch_vectors", "vectors of a scan", buckets=_ROWS, registry=own)
+        self.together = Histogram("ilhash_batch_requests", "requests that a scan answers", buckets=_ROWS, registry=own)
+        self.writes = Histogram("ilhash_commit_changes", "changes of a commit", buckets=_ROWS, registry=own)
+        self.learning = Counter("ilhash_learning_runs", "runs of learning", ["state"], registry=own)
+        self._items = Gauge("ilhash_items", "items", registry=own)
+        self._judgements = Gauge("ilhash_judgements", "judgements", registry=own)
+        self._generation = Gauge("ilhash_generation", "models that were swapped in, and one", registry=own)
+        self._bits = Gauge("ilhash_bits", "bits of a code", registry=own)
+        self.active = Gauge("ilhash_requests_active", "requests that are worked on or wait", registry=own)
 
     def text(self) -> bytes:
         """Return all of them as text."""

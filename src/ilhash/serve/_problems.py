@@ -32,50 +32,67 @@ def wait(status: int, detail: str, seconds: float) -> Response:
     return problem(status, detail, {"Retry-After": str(max(1, math.ceil(seconds)))})
 
 
-def install(app: FastAPI, service: Service) -> None:
-    """Let all errors of an application be told so."""
-    folder = str(service.folder)
+class _Told:
+    """Says errors of an application, without the place of the service's folder."""
 
-    def told(error: Exception) -> str:
-        return str(error).replace(folder, "the folder of the service")
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
 
-    def refused(status: int) -> Any:
+    def _of(self, error: Exception) -> str:
+        return str(error).replace(self._folder, "the folder of the service")
+
+    def as_status(self, status: int) -> Any:
+        """Return what tells errors with a status."""
+
         async def handler(_: Request, error: Exception) -> Response:
-            return problem(status, told(error))
+            return problem(status, self._of(error))
 
         return handler
 
-    async def http(_: Request, error: HTTPException) -> Response:
-        sentences = {404: "there is nothing at this address", 405: "this address knows other methods"}
-        detail = sentences.get(error.status_code, str(error.detail))
-        return problem(error.status_code, detail, dict(error.headers or {}))
-
-    async def wrong(_: Request, error: Exception) -> Response:
+    async def wrong(self, _: Request, error: Exception) -> Response:
+        """Tell what is wrong with a request."""
         if ", got " not in str(error):  # none of our sentences: a bug
             raise error
-        return problem(422, told(error))
+        return problem(422, self._of(error))
 
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return problem(422, _sentence(error))
+    async def unwritable(self, _: Request, error: OSError) -> Response:
+        """Tell that a disk is full or an engine cannot be reached."""
+        return wait(503, self._of(error), 5)
 
-    async def unwritable(_: Request, error: OSError) -> Response:
-        return wait(503, told(error), 5)
 
-    async def too_many(_: Request, error: TooManyError) -> Response:
-        return wait(429, str(error), error.retry_after)
+async def _http(_: Request, error: HTTPException) -> Response:
+    sentences = {404: "there is nothing at this address", 405: "this address knows other methods"}
+    detail = sentences.get(error.status_code, str(error.detail))
+    return problem(error.status_code, detail, dict(error.headers or {}))
 
-    async def read_only(_: Request, error: ReadOnlyError) -> Response:
-        return problem(403, "this server must be the one that writes to its folder, got another that only reads it")
 
-    async def busy(_: Request, error: BusyError) -> Response:
-        return problem(409, "one task of learning must end before another begins, got one that is running")
+async def _invalid(_: Request, error: RequestValidationError) -> Response:
+    return problem(422, _sentence(error))
 
-    async def bug(_: Request, error: Exception) -> Response:
-        return problem(500, "this is a bug in ilhash; the server's log says more")
 
-    handlers: dict[Any, Any] = {HTTPException: http, RequestValidationError: invalid, Exception: bug}
-    handlers |= {NotThereError: refused(404), TakenError: refused(409), ValueError: wrong, TypeError: wrong}
-    handlers |= {OSError: unwritable, TooManyError: too_many, ReadOnlyError: read_only, BusyError: busy}
+async def _too_many(_: Request, error: TooManyError) -> Response:
+    return wait(429, str(error), error.retry_after)
+
+
+async def _read_only(_: Request, error: ReadOnlyError) -> Response:
+    return problem(403, "this server must be the one that writes to its folder, got one that only reads it")
+
+
+async def _busy(_: Request, error: BusyError) -> Response:
+    return problem(409, "one task of learning must end before another begins, got one that is running")
+
+
+async def _bug(_: Request, error: Exception) -> Response:
+    return problem(500, "this is a bug in ilhash; the server's log says more")
+
+
+def install(app: FastAPI, service: Service) -> None:
+    """Let all errors of an application be told so."""
+    told = _Told(str(service.folder))
+    handlers: dict[Any, Any] = {HTTPException: _http, RequestValidationError: _invalid, Exception: _bug}
+    handlers |= {NotThereError: told.as_status(404), TakenError: told.as_status(409)}
+    handlers |= {ValueError: told.wrong, TypeError: told.wrong, OSError: told.unwritable}
+    handlers |= {TooManyError: _too_many, ReadOnlyError: _read_only, BusyError: _busy}
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
 

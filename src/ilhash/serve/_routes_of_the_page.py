@@ -16,7 +16,7 @@ from ilhash.serve import _metrics
 from ilhash.serve import _schemas as schema
 from ilhash.serve._context import Context
 from ilhash.serve._looking import all_bits, compared, label_names, one_bit, precision
-from ilhash.serve._routes import answers, as_id, said
+from ilhash.serve._routes import ItemId, Part, answers, as_id, said
 from ilhash.serve._searching import CURRENT, NotThereError
 from ilhash.serve._state import State
 
@@ -38,77 +38,83 @@ LOOK = 0.1  # seconds between looks at how far learning is
 def routes(context: Context) -> APIRouter:
     """Return the routes that look into a service."""
     router = APIRouter(prefix="/v1")
-    service = context.service
+    Looks(context).add_to(router)
+    Learning(context).add_to(router)
+    return router
 
-    @router.get("/info", **answers(200, None, "Model, index, items, judgements and limits."))
-    async def info() -> Response:
+
+class Looks(Part):
+    """What it is, bits, precision, pictures."""
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        router.get("/info", **answers(200, None, "Model, index, items, judgements and limits."))(self.info)
+        router.get("/bits", **answers(200, None, "What each bit does, over a sample of items."))(self.bits)
+        router.get("/bits/{bit}", **answers(200, None, "What one bit does.", 404, 422))(self.bit)
+        router.get("/items/{item}/bits", **answers(200, None, "The bits that differ.", 404, 422))(self.two)
+        router.get("/precision", **answers(200, None, "Precision of the first bits.", 404, 422))(self.precision)
+        shown = answers(200, None, "A picture.", 404, 422)
+        shown["responses"] = {**shown["responses"], 200: {"content": {"image/png": {}, "image/*": {}}}}
+        router.get("/pictures/{item}", response_class=Response, **shown)(self.picture)
+
+    async def info(self) -> Response:
         """Tell what this service is."""
 
         def work() -> Any:
-            known = context.remembered(("info",), lambda state: about(context, state))
-            return {**known, "feedback": service.judged()}
+            known = self.context.remembered(("info",), lambda state: about(self.context, state))
+            return {**known, "feedback": self.service.judged()}
 
-        return said(await context.look(work))
+        return said(await self.context.look(work))
 
-    @router.get("/bits", **answers(200, None, "What each bit does, over a sample of items."))
-    async def bits() -> Response:
+    async def bits(self) -> Response:
         """Tell of every bit its balance, how labels split, and which other bits are like it."""
-        return said(await context.look(lambda: context.remembered(("bits",), all_bits)))
+        return said(await self.context.look(self.context.remembered, ("bits",), all_bits))
 
-    @router.get("/bits/{bit}", **answers(200, None, "What one bit does.", 404, 422))
     async def bit(
-        bit: Annotated[int, Path(ge=0, le=2**31)], limit: Annotated[int, Query(ge=1, le=100)] = 12
+        self, bit: Annotated[int, Path(ge=0, le=2**31)], limit: Annotated[int, Query(ge=1, le=100)] = 12
     ) -> Response:
         """Tell of a bit which items it is surest of, on both sides."""
 
         def work(state: State) -> Any:
-            return one_bit(state, service.pictures, bit, limit)
+            return one_bit(state, self.service.pictures, bit, limit)
 
-        return said(await context.look(lambda: context.remembered(("bit", bit, limit), work)))
+        return said(await self.context.look(self.context.remembered, ("bit", bit, limit), work))
 
-    @router.get("/items/{item}/bits", **answers(200, None, "Margins and the bits that differ.", 404, 422))
-    async def item_bits(
-        item: Annotated[str, Path(max_length=4000)], with_: Annotated[str, Query(alias="with", max_length=1000)]
-    ) -> Response:
+    async def two(self, item: ItemId, with_: Annotated[str, Query(alias="with", max_length=1000)]) -> Response:
         """Compare the bits of two items."""
 
         def work() -> Any:
-            with service.reading() as state:
+            with self.service.reading() as state:
                 other = state.as_id(with_)
                 if other is None:
                     raise NotThereError(f"with must be an id that is there, got {with_[:100]!r}")
                 return compared(state, as_id(state, item), other)
 
-        return said(await context.look(work))
+        return said(await self.context.look(work))
 
-    @router.get("/precision", **answers(200, None, "Precision at k for the first bits of a code.", 404, 422))
-    async def by_bits(
-        k: Annotated[int, Query(ge=1, le=1000)] = 10, model: Annotated[str, Query(max_length=200)] = CURRENT
+    async def precision(
+        self, k: Annotated[int, Query(ge=1, le=1000)] = 10, model: Annotated[str, Query(max_length=200)] = CURRENT
     ) -> Response:
         """Measure precision by labels, over a sample of items."""
 
         def work(state: State) -> Any:
-            return precision(state, service.others, model, k)
+            return precision(state, self.service.others, model, k)
 
-        return said(await context.look(lambda: context.remembered(("precision", k, model), work)))
+        return said(await self.context.look(self.context.remembered, ("precision", k, model), work))
 
-    @router.get("/pictures/{item}", **answers(200, None, "A picture.", 404))
-    async def picture(item: Annotated[str, Path(max_length=4000)]) -> Response:
+    async def picture(self, item: ItemId) -> Response:
         """Show the picture of an item."""
-
-        def work() -> Any:
-            with service.reading() as state:
-                name = as_id(state, item)
-                there = service.pictures is not None and state.view.contains([name])[0]
-            return service.pictures.file(name) if there and service.pictures is not None else None
-
-        found = await context.look(work)
+        found = await self.context.look(self._picture, item)
         if found is None:
             raise NotThereError("an item with a picture must have this id, got none")
         return Response(found[0], media_type=found[1], headers={"Cache-Control": "private, max-age=60"})
 
-    _learning(router, context)
-    return router
+    def _picture(self, item: str) -> tuple[bytes, str] | None:
+        pictures = self.service.pictures
+        with self.service.reading() as state:
+            name = as_id(state, item)
+            there = pictures is not None and state.view.contains([name])[0]
+        return pictures.file(name) if there and pictures is not None else None
 
 
 def about(context: Context, state: State) -> dict[str, Any]:
@@ -160,26 +166,32 @@ def about(context: Context, state: State) -> dict[str, Any]:
     }
 
 
-def _learning(router: APIRouter, context: Context) -> None:
-    service, learning = context.service, context.learning
+class Learning(Part):
+    """New bits from judgements."""
 
-    @router.post("/learning", **answers(202, schema.Task, "The number of the task, which goes on.", 403, 409, 422))
-    async def learn(body: schema.Learn | None = None) -> Response:
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        router.post("/learning", **answers(202, schema.Task, "The number of the task.", 409, 422))(self.learn)
+        router.get("/learning", **answers(200, schema.Progress, "How far it is, and what came of it."))(self.progress)
+        told = answers(200, None, "The same documents at every change.")
+        told["responses"] = {**told["responses"], 200: {"content": {"text/event-stream": {}}}}
+        router.get("/learning/events", response_class=StreamingResponse, **told)(self.events)
+
+    async def learn(self, body: schema.Learn | None = None) -> Response:
         """Begin to learn from the judgements; new bits are swapped in when held-out judgements find them better."""
-        service._refuse_unless_writable()
-        if not service.state.has_vectors:
+        self.service.refuse_unless_writable()
+        if not self.service.state.has_vectors:
             raise ValueError("learning must be asked of a service that keeps vectors, got one of codes alone")
-        return said({"task": learning.begin(None if body is None else body.n_bits)}, 202)
+        return said({"task": self.context.learning.begin(None if body is None else body.n_bits)}, 202)
 
-    @router.get("/learning", **answers(200, schema.Progress, "How far it is, and what came of it."))
-    async def progress() -> Response:
+    async def progress(self) -> Response:
         """Tell how far learning is."""
-        return said(learning.document())
+        return said(self.context.learning.document())
 
-    @router.get("/learning/events", **answers(200, None, "text/event-stream of the same documents, until it ends."))
-    async def events() -> StreamingResponse:
+    async def events(self) -> StreamingResponse:
         """Tell how far learning is at every change, until it ends."""
-        return StreamingResponse(_events(context), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(_events(self.context), media_type="text/event-stream", headers=headers)
 
 
 async def _events(context: Context) -> AsyncIterator[bytes]:

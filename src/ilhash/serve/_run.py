@@ -148,45 +148,48 @@ class _Server(uvicorn.Server):
 
 
 def _protocol(limits: Limits) -> type[H11Protocol]:
-    """Return the protocol with limits of connections, and of the time that the head of a request takes."""
+    """Return the protocol with these limits."""
+    return type("_Limited", (_Protocol,), {"limits": limits})
 
-    class Protocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > limits.connections:
-                transport.abort()
-                return
+class _Protocol(H11Protocol):
+    """HTTP with a limit of connections, and of the time that the head of a request takes."""
+
+    limits: Limits
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            transport.abort()
+            return
+        self._timed()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._untimed()
+        else:
             self._timed()
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._untimed()
-            else:
-                self._timed()
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._untimed()
 
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._untimed()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._untimed()
+        super().connection_lost(exc)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._untimed()
-            super().connection_lost(exc)
+    def _timed(self) -> None:
+        if self._timer is None and not self.transport.is_closing():
+            self._timer = self.loop.call_later(self.limits.header_seconds, self._late)
 
-        def _timed(self) -> None:
-            if self._timer is None and not self.transport.is_closing():
-                self._timer = self.loop.call_later(limits.header_seconds, self._late)
-
-        def _untimed(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _late(self) -> None:
+    def _untimed(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
             self._timer = None
-            if self.cycle is None or self.cycle.response_complete:
-                self.transport.close()
 
-    return Protocol
+    def _late(self) -> None:
+        self._timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash.search import Hits
+from ilhash.search import HammingIndex, Hits
 from ilhash.serve._codes import signs
 from ilhash.serve._state import Other, State
 from ilhash.vectors import nearest_rows
@@ -170,7 +170,7 @@ class _Search:
             return self._state.view.weighed(margins, self._k)
         return self._index().search_asymmetric(margins, self._k)
 
-    def _index(self) -> Any:
+    def _index(self) -> HammingIndex:
         assert self._other is not None
         return self._other.index(self._state)
 

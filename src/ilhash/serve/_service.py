@@ -40,7 +40,7 @@ class TakenError(ValueError):
 
 
 class ReadOnlyError(Exception):
-    """This server does not write to its folder."""
+    """A server that only reads its folder is asked to write."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Service:
     def adopt(self, model: Any, n_new: int) -> None:
         """Give all items the bits of a model that has more than the current one, and search by it from then on."""
         with self._mutex:
-            self._refuse_unless_writable()
+            self.refuse_unless_writable()
             name = next_model_name(self.folder)
             model.save(self.folder / MODELS / name)
             state = self.state
@@ -246,7 +246,7 @@ class Service:
         self, query: list[Any], item: list[Any], similar: list[bool], weight: list[float], who: list[Any]
     ) -> None:
         """Keep judgements, durably."""
-        self._refuse_unless_writable()
+        self.refuse_unless_writable()
         with self.reading() as state:
             missing = [
                 one for one, there in zip(query + item, state.view.contains(query + item), strict=True) if not there
@@ -276,7 +276,8 @@ class Service:
 
     # -------------------------------------------------------------------------------------------- changes
 
-    def _refuse_unless_writable(self) -> None:
+    def refuse_unless_writable(self) -> None:
+        """Refuse changes where another process makes them."""
         if not self.writable:
             raise ReadOnlyError
 
@@ -296,7 +297,7 @@ class Service:
 
     def _alike(self, changes: list[Change]) -> Sequence[list[Any] | Exception]:
         try:
-            self._refuse_unless_writable()
+            self.refuse_unless_writable()
             with self._codes.held():
                 ids = self._made(changes)
                 self._swap()
