@@ -180,7 +180,7 @@ class Service:
         for earlier in model_names(self.folder):
             if int(earlier) < int(name):
                 bits = bits_of(load(self.folder / MODELS / earlier)) or ()
-                if bits and bits == own[: len(bits)]:
+                if 0 < len(bits) < len(own) and bits == own[: len(bits)]:
                     found[earlier] = len(bits)
         return found
 
