@@ -1,32 +1,36 @@
-// Which pairs a person is asked about. New bits need both answers about as often, from many queries: so each pair has its
-// own random query, and the item is one of its `reach` nearest. After "similar" the reach doubles, after "not similar" it
-// is halved: it settles where both are as likely, whatever the notion is, among thousands of items or millions.
+// Which pairs a person is asked about. New bits are learnt best from both answers about as often, and from many queries:
+// so each pair has a random query of its own, and the other item is any at first. Where a notion is so fine that "not
+// similar" runs ahead, the item comes from among the `reach` nearest, fewer and fewer, until both answers keep step again.
 
 import { look, some } from "./catalogue.js";
 import { judged } from "./judging.js";
 import { search } from "./searching.js";
 import { limitOfK, service } from "./service.js";
 
-const FIRST = 50;
+const AHEAD = 4;
 const LEAST = 10;
 const TRIES = 20;
 
-let reach = FIRST;
+const given = { similar: 0, not: 0 };
+let reach = Infinity;
 
 export function answered(similar) {
-  reach = similar ? Math.min(reach * 2, service.info.index.items) : Math.max(reach / 2, LEAST);
+  given[similar ? "similar" : "not"] += 1;
+  const all = service.info.index.items;
+  if (given.similar >= given.not) reach = Math.min(2 * reach, all);
+  else if (!similar && given.not - given.similar > AHEAD) reach = Math.max(Math.min(reach, all) / 2, LEAST);
 }
 
 async function partner(query) {
   if (reach > limitOfK()) return (await some(1))[0]; // further than a search goes
-  const { ids } = await search({ kind: "item", item: query }, { k: Math.max(1, Math.floor(reach)) });
+  const { ids } = await search({ kind: "item", item: query }, { k: Math.floor(reach) });
   return (await look([ids[Math.floor(Math.random() * ids.length)]]))[0];
 }
 
 export async function propose() {
   for (let i = 0; i < TRIES; i += 1) {
     const [query] = await some(1);
-    const item = await partner(query);
+    const item = query && (await partner(query));
     if (item && item.id !== query.id && judged(query.id, item.id) === undefined) return { query, item };
   }
   return null;

@@ -60,14 +60,14 @@ export async function open() {
 function showCount() {
   const { feedback } = service.info;
   if (!feedback) return parts.counted.replaceChildren("None are kept.");
-  const { judgements, similar, dissimilar } = feedback;
-  const missing = ENOUGH - judgements;
+  const { pairs, similar, dissimilar } = feedback;
+  const missing = ENOUGH - pairs;
   return parts.counted.replaceChildren(
-    h("strong", { class: "big" }, String(judgements)),
+    h("strong", { class: "big" }, String(pairs)),
     h(
       "span",
       {},
-      `${similar} similar, ${dissimilar} not similar. `,
+      `judged pairs: ${similar} similar, ${dissimilar} not. `,
       h(
         "span",
         { class: "soft" },
