@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -11,6 +12,7 @@ from ilhash.client._answers import Hits, Id, Progress, ServiceError
 from ilhash.client._connection import Connection
 
 ORDERS = ("hamming", "asymmetric", "margins", "vectors")
+LOOK = 0.5  # seconds between looks at how far learning is
 
 Own = TypeVar("Own", bound="Client")
 Document = dict[str, Any]
@@ -352,7 +354,9 @@ class Client:
         for document in self._connection.events("/v1/learning/events"):
             if progress is not None:
                 progress(int(document["done"]), int(document["total"]))
-        return self.learning()
+        while (found := self.learning()).state == "running":  # the stream of a server that ends ends before
+            time.sleep(LOOK)
+        return found
 
     def learning(self) -> Progress:
         """Return how far learning is.

@@ -59,9 +59,9 @@ class Connection:
     def ask(self, method: str, path: str, document: Any = None, *, again: bool = True) -> Any:
         """Make a request and return the document of the answer.
 
-        A service that is busy (429, 503) did nothing, and is asked again, after the time that it names and a random
-        part of it, so that many clients do not come back at once. A connection that breaks is tried again where the
-        request changes nothing, or did not reach the service.
+        A service that is busy (429 or 503 with a time to come again) did nothing, and is asked again after that time
+        and a random part of it, so that many clients do not come back at once. A connection that breaks is tried again
+        where the request changes nothing, or did not reach the service.
         """
         return json.loads(self.ask_bytes(method, path, document, again=again))
 
@@ -82,7 +82,7 @@ class Connection:
             if status < 300:
                 return data
             wait = _seconds(headers.get("retry-after"))
-            if status not in BUSY or last:
+            if status not in BUSY or last or (wait is None and not again):
                 raise ServiceError(status, _detail(data), wait)
             self._pause(attempt, wait)
         raise AssertionError("unreachable")

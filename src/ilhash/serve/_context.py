@@ -97,7 +97,9 @@ class Context:
         """Answer a search, together with others."""
         arrival = request.scope.get("arrival")
         if not self._batching:
-            (found,) = await anyio.to_thread.run_sync(self.service.search, [asked], limiter=self._scans)
+            (found,) = await anyio.to_thread.run_sync(
+                self.service.search, [asked], limiter=self._scans, abandon_on_cancel=True
+            )
             self.metrics.batches.observe(len(asked))
             if isinstance(found, Exception):
                 raise found
@@ -114,7 +116,7 @@ class Context:
 
     async def look(self, work: Callable[..., T], *given: Any) -> T:
         """Do in a thread what takes its time."""
-        return await anyio.to_thread.run_sync(work, *given, limiter=self._looks)
+        return await anyio.to_thread.run_sync(work, *given, limiter=self._looks, abandon_on_cancel=True)
 
     def remembered(self, key: tuple[Any, ...], work: Callable[[Any], T]) -> T:
         """Return what work makes of the state, once for each state and key."""

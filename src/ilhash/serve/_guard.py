@@ -194,7 +194,8 @@ class Guard:
             with anyio.move_on_after(None if endless else self._limits.request_seconds) as within:
                 await self._app(scope, _replayed(body, receive), send)
             if within.cancelled_caught and send.status is None:
-                late = wait(503, f"a request must end within {self._limits.request_seconds:g} s, got a longer one", 5)
+                # No status after which one asks again: what was asked for may happen yet.
+                late = problem(504, f"a request must end within {self._limits.request_seconds:g} s, got a longer one")
                 await late(scope, receive, send)
         finally:
             self._bytes -= len(body)
@@ -259,7 +260,7 @@ def _as_mapping(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
 def _host(header: str) -> str:
     """Return the name in a header, without its port."""
     if header.startswith("["):
-        return header.partition("]")[0].lower() + "]"
+        return "".join(header.partition("]")[:2]).lower()
     return header.partition(":")[0].lower()
 
 

@@ -57,7 +57,7 @@ class _Told:
 
     async def unwritable(self, _: Request, error: OSError) -> Response:
         """Tell that a disk is full or an engine cannot be reached."""
-        return wait(503, self._of(error), 5)
+        return problem(503, self._of(error))  # without a time to come again: what failed may have happened
 
 
 async def _http(_: Request, error: HTTPException) -> Response:

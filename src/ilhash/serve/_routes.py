@@ -19,7 +19,7 @@ from ilhash.serve._state import State
 MOST_LISTED = 200  # items of a page
 ItemId = Annotated[str, Path(max_length=4000, description="an item's id, percent-encoded")]
 PROBLEM = {"model": schema.Problem, "content": {"application/problem+json": {}}}
-ALWAYS = (400, 401, 403, 408, 413, 415, 421, 429, 503)  # what the guard, or a limit, may say of any request
+ALWAYS = (400, 401, 403, 408, 413, 415, 421, 429, 503, 504)  # what the guard, or a limit, may say of any request
 
 
 def said(document: Any, status: int = 200) -> Response:

@@ -5,7 +5,8 @@ Lists of numbers, ids and codes are checked here and not by pydantic, whose erro
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -29,8 +30,6 @@ _LEAST_ID, _MOST_ID = -(2**63), 2**63 - 1
 
 
 def _vectors(value: Any) -> Any:
-    if value is None:
-        return None
     rows = isinstance(value, list) and len(value) > 0 and all(isinstance(row, list) for row in value)
     if not rows or len({len(row) for row in value}) != 1 or not value[0]:
         raise ValueError("vectors must be a list of lists of numbers, all of one length, got something else")
@@ -46,8 +45,6 @@ def _vectors(value: Any) -> Any:
 
 
 def _ids(value: Any) -> Any:
-    if value is None:
-        return None
     kinds = set(map(type, value)) if isinstance(value, list) else set()
     if kinds not in ({int}, {str}):
         raise ValueError("ids must be a list of whole numbers, or of texts, got something else")
@@ -67,8 +64,6 @@ def _id(value: Any) -> Any:
 
 
 def _codes(value: Any) -> Any:
-    if value is None:
-        return None
     digits = set("0123456789abcdefABCDEF")
     if not (
         isinstance(value, list) and value and all(type(one) is str and one and set(one) <= digits for one in value)
@@ -78,8 +73,6 @@ def _codes(value: Any) -> Any:
 
 
 def _labels(value: Any) -> Any:
-    if value is None:
-        return None
     if not isinstance(value, list) or not all(_is_label(one) for one in value):
         raise ValueError("labels must be a list of whole numbers, texts or null, got something else")
     return value
@@ -92,8 +85,6 @@ def _is_label(value: Any) -> bool:
 
 
 def _texts(value: Any) -> Any:
-    if value is None:
-        return None
     fits = isinstance(value, list) and all(one is None or (type(one) is str and _is_label(one)) for one in value)
     if not fits:
         raise ValueError(f"texts must be a list of texts of at most {MOST_TEXT} characters or null, got something else")
@@ -118,22 +109,35 @@ _LABEL = {
 _TEXT = {"anyOf": [{"type": "string", "maxLength": MOST_TEXT}, {"type": "null"}]}
 
 
-def _or_null(schema: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]})
+def _optional(check: Callable[[Any], Any], schema: dict[str, Any]) -> Any:
+    """Return the type of a field that may be null, which is as if it were not there."""
+    or_null = WithJsonSchema({"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]})
+    return Annotated[Any, BeforeValidator(lambda value: None if value is None else check(value)), or_null]
+
+
+def _needed(check: Callable[[Any], Any], schema: dict[str, Any]) -> Any:
+    """Return the type of a field that must be there."""
+    return Annotated[Any, BeforeValidator(check), WithJsonSchema(schema)]
 
 
 _HEX = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[0-9a-fA-F]+$"}}
-Vectors = Annotated[Any, BeforeValidator(_vectors), _or_null({"type": "array", "minItems": 1, "items": _NUMBERS})]
-NeededVectors = Annotated[
-    Any, BeforeValidator(_vectors), WithJsonSchema({"type": "array", "minItems": 1, "items": _NUMBERS})
-]
-Ids = Annotated[Any, BeforeValidator(_ids), _or_null(_OF_ONE_KIND)]
-NeededIds = Annotated[Any, BeforeValidator(_ids), WithJsonSchema(_OF_ONE_KIND)]
-Id = Annotated[Any, BeforeValidator(_id), WithJsonSchema(_ID)]
-Codes = Annotated[Any, BeforeValidator(_codes), _or_null(_HEX)]
-Labels = Annotated[Any, BeforeValidator(_labels), _or_null({"type": "array", "items": _LABEL})]
-Texts = Annotated[Any, BeforeValidator(_texts), _or_null({"type": "array", "items": _TEXT})]
+_ROWS = {"type": "array", "minItems": 1, "items": _NUMBERS}
 Label = Annotated[Any, WithJsonSchema(_LABEL)]
+if TYPE_CHECKING:
+    Vectors: TypeAlias = Any
+    NeededVectors: TypeAlias = Any
+    Ids: TypeAlias = Any
+    NeededIds: TypeAlias = Any
+    Id: TypeAlias = Any
+    Codes: TypeAlias = Any
+    Labels: TypeAlias = Any
+    Texts: TypeAlias = Any
+else:
+    Vectors, NeededVectors = _optional(_vectors, _ROWS), _needed(_vectors, _ROWS)
+    Ids, NeededIds, Id = _optional(_ids, _OF_ONE_KIND), _needed(_ids, _OF_ONE_KIND), _needed(_id, _ID)
+    Codes = _optional(_codes, _HEX)
+    Labels = _optional(_labels, {"type": "array", "items": _LABEL})
+    Texts = _optional(_texts, {"type": "array", "items": _TEXT})
 
 
 class Body(BaseModel):
