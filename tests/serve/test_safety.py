@@ -423,3 +423,14 @@ def test_ten_thousand_requests(folder, start, tmp_path):
         counts = client._connection.ask_bytes("GET", "/metrics").decode()
     assert 'status="500"' not in counts
     assert server.memory() < before + (64 << 20)
+
+
+def test_an_address_names_its_methods(server):
+    for path, methods in [
+        ("/v1/items", "GET, POST, PUT"),
+        ("/v1/items/3", "GET"),
+        ("/v1/search", "POST"),
+        ("/", "GET"),
+    ]:
+        status, headers, _ = ask(server, "DELETE", path)
+        assert (status, headers["allow"]) == (405, methods)

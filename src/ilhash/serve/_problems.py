@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -60,10 +61,19 @@ class _Told:
         return problem(503, self._of(error))  # without a time to come again: what failed may have happened
 
 
-async def _http(_: Request, error: HTTPException) -> Response:
+async def _http(request: Request, error: HTTPException) -> Response:
     sentences = {404: "there is nothing at this address", 405: "this address knows other methods"}
     detail = sentences.get(error.status_code, str(error.detail))
-    return problem(error.status_code, detail, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:  # the framework names those of one of the routes at this address
+        headers["Allow"] = ", ".join(_methods(request.app.openapi()["paths"], request.scope["path"])) or "GET"
+    return problem(error.status_code, detail, headers)
+
+
+def _methods(paths: dict[str, Any], path: str) -> list[str]:
+    """Return the methods that an address knows."""
+    found = [of for known, of in paths.items() if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(known)), path)]
+    return sorted({method.upper() for of in found for method in of})
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Response:

@@ -14,6 +14,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ilhash._checks import check_count
 from ilhash.serve._app import application
 from ilhash.serve._guard import LOCAL
 from ilhash.serve._limits import Limits, Tokens
@@ -51,22 +52,26 @@ def run(
     wait : float, default 0.001, seconds that a search waits for others which are on their way
     started : callable, optional, gets the address when it answers
     """
-    limits, tokens = limits or Limits(), tokens or Tokens()
-    loopback = is_loopback(host)
-    if not loopback and not tokens and not unsafe:
-        service.close()
-        raise ValueError(f"host must be the loopback address where there are no tokens, got {host}; see --unsafe")
-    names = [*LOCAL, *(one.lower() for one in hosts)] if loopback or hosts else None
-    if names is not None and not loopback:
-        names.append(host.lower())
     try:
-        listening = _listening(host, port)
-    except BaseException:
+        limits, tokens = limits or Limits(), tokens or Tokens()
+        loopback = is_loopback(host)
+        if not loopback and not tokens and not unsafe:
+            raise ValueError(f"host must be the loopback address where there are no tokens, got {host}; see --unsafe")
+        names = [*LOCAL, *(one.lower() for one in hosts)] if loopback else [*hosts, host.lower()] if hosts else None
+        listening = _listening(host, check_count("port", port, 0, 65_535))
+        app = application(
+            service, limits=limits, tokens=tokens, hosts=names, origins=origins, batching=batching, wait=wait
+        )
+        sys.setswitchinterval(SWITCH)
+        shown, bound = listening.getsockname()[:2]
+        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
+        _Server(_config(app, limits), app.context, lambda: started(address)).run(sockets=[listening])
+    finally:
         service.close()
-        raise
-    app = application(service, limits=limits, tokens=tokens, hosts=names, origins=origins, batching=batching, wait=wait)
-    sys.setswitchinterval(SWITCH)
-    config = uvicorn.Config(
+
+
+def _config(app: Any, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         http=_protocol(limits),
         ws="none",
@@ -80,9 +85,6 @@ def run(
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=32 << 10,
     )
-    shown, bound = listening.getsockname()[:2]
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
-    _Server(config, app.context, lambda: started(address)).run(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:
