@@ -9,7 +9,7 @@ from typing import Any
 Id = int | str
 
 
-class ServiceError(Exception):
+class ServiceError(OSError):
     """A service refused, or could not be reached.
 
     Attributes

@@ -12,6 +12,7 @@ from ilhash.client._answers import Hits, Id, Progress, ServiceError
 from ilhash.client._connection import Connection
 
 ORDERS = ("hamming", "asymmetric", "margins", "vectors")
+MOST = 100_000_000  # numbers of a request
 LOOK = 0.5  # seconds between looks at how far learning is
 
 Own = TypeVar("Own", bound="Client")
@@ -384,6 +385,8 @@ def _quoted(name: str, item: Any) -> str:
 
 def _list(name: str, values: Any) -> list[Any]:
     """Return a sequence, an array or rows of them as lists, which JSON knows."""
+    if getattr(values, "size", 0) > MOST:  # a map of a file, perhaps: as lists it would not fit into memory
+        raise ValueError(f"{name} must have at most {MOST:,} numbers at a time, got {values.size:,}")
     if hasattr(values, "tolist"):
         values = values.tolist()
     if isinstance(values, str | bytes | dict) or not isinstance(values, Iterable):
@@ -397,7 +400,7 @@ def _codes(codes: Any) -> list[str]:
         return list(rows)
     try:
         return [bytes(row).hex() for row in rows]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError("codes must be hexadecimal texts or rows of bytes, got something else") from None
 
 

@@ -98,6 +98,8 @@ class Connection:
             for line in response:
                 if line.startswith(b"data: "):
                     yield json.loads(line[len(b"data: ") :])
+        except ServiceError:
+            raise
         except (OSError, http.client.HTTPException) as error:
             raise ServiceError(0, f"the stream must go on, got {type(error).__name__}: {error}") from error
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ilhash import codes as packed
 from ilhash import engines
 from ilhash._checks import as_array, check_flag
 from ilhash._ids import as_ids, refuse_repeated
 from ilhash.feedback import Feedback
+from ilhash.hasher import Hasher
 from ilhash.search import HammingIndex
 from ilhash.serve._item_log import ROWS, Label, Records
 from ilhash.serve._items import Items
@@ -64,6 +66,9 @@ def make(
     table : str, default "ilhash", as there
     """
     folder = Path(path).absolute()
+    if not isinstance(model, Hasher):
+        raise TypeError(f"model must be a trained model of ilhash, got {type(model).__name__}")
+    check_is_fitted(model)
     if (X is None) == (codes is None):
         raise ValueError(f"one of X and codes must be given, got {'both' if X is not None else 'none'}")
     if check_flag("margins", margins) and (X is None or engine is not None):
@@ -186,12 +191,11 @@ def _texts(texts: Any, n: int) -> list[str | None] | None:
 
 
 def _one_each(name: str, values: Any, n: int) -> list[Any]:
-    given = values.tolist() if hasattr(values, "tolist") else list(values)
-    if not isinstance(given, list) or len(given) != n:
-        raise ValueError(
-            f"{name} must be one per item ({n}), got {len(given) if isinstance(given, Sequence) else 'one'}"
-        )
-    return given
+    if isinstance(values, str | bytes | dict) or not hasattr(values, "__len__") or np.ndim(as_array(name, values)) != 1:
+        raise ValueError(f"{name} must be a sequence of one per item ({n}), got {type(values).__name__}")
+    if len(values) != n:
+        raise ValueError(f"{name} must be one per item ({n}), got {len(values)}")
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _pictures(pictures: Any, n: int, vectors: Any) -> tuple[Pictures | None, NDArray[Any] | None]:
