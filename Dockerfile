@@ -10,7 +10,7 @@ WORKDIR /build
 COPY requirements-build.lock requirements-serve.lock ./
 RUN python -m pip install --no-cache-dir --require-hashes --requirement requirements-build.lock \
  && python -m venv /opt/ilhash \
- && /opt/ilhash/bin/python -m pip install --no-cache-dir --no-compile --only-binary :all: --require-hashes \
+ && /opt/ilhash/bin/python -m pip install --no-cache-dir --only-binary :all: --require-hashes \
       --requirement requirements-serve.lock
 COPY CMakeLists.txt LICENSE README.md pyproject.toml ./
 COPY src src

@@ -194,6 +194,7 @@ test-wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv $(CLEAN_VENV)
 	$(CLEAN_VENV)/bin/python -m pip install --quiet "$$(ls build/wheel/*.whl)[plots]"
+	test -s $(CLEAN_VENV)/lib/python*/site-packages/ilhash/serve/page/index.html
 	cd build && clean-venv/bin/ilhash demo --output clean-demo
 	test -s build/clean-demo/digits.png
 

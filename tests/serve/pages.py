@@ -87,3 +87,34 @@ def opened(browser, address, where="", *, ready=True, refused=(), **context):
         own.close()
     expected = [f"error: Failed to load resource: the server responded with a status of {status}" for status in refused]
     assert [one for one in wrong if not one.startswith(tuple(expected))] == []
+
+
+def draw(page, points):
+    """Draw a line on the canvas, its points in shares of its size."""
+    box = page.locator(".pad").bounding_box()
+    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in points]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for point in at[1:]:
+        page.mouse.move(*point)
+    page.mouse.up()
+
+
+def answer(page, key):
+    """Judge the pair that is asked about, and wait for the next."""
+    before = page.locator(".counted .big").text_content()
+    pair = page.locator(".pair").text_content()
+    page.keyboard.press(key)
+    page.wait_for_function(
+        """([count, pair]) => document.querySelector('.counted .big').textContent !== count
+            && document.querySelector('.pair').textContent !== pair""",
+        arg=[before, pair],
+    )
+
+
+def teach(page, notion, n):
+    """Answer n pairs by a notion of rows, with keys."""
+    for _ in range(n):
+        texts = page.locator(".pair figcaption span:first-child").all_text_contents()
+        one, other = (int(text.removeprefix("Item ")) for text in texts)
+        answer(page, "s" if notion[one] == notion[other] else "d")

@@ -6,7 +6,19 @@ import shutil
 import numpy as np
 import pytest
 from tests.browser import QUIET, chromium
-from tests.serve.pages import LOOP, PHONE, WIDE, asked, digits_service, opened, precision_by, served
+from tests.serve.pages import (
+    LOOP,
+    PHONE,
+    WIDE,
+    answer,
+    asked,
+    digits_service,
+    draw,
+    opened,
+    precision_by,
+    served,
+    teach,
+)
 
 from ilhash import ILH, serve
 
@@ -45,17 +57,6 @@ def shown(page, order="#first-title"):
     """The ids of the answers under a title."""
     tiles = page.locator(f"section.answers:has({order}) .tile")
     return tiles.evaluate_all("tiles => tiles.map((one) => one.dataset.id)")
-
-
-def draw(page, points):
-    """Draw a line on the canvas, its points in shares of its size."""
-    box = page.locator(".pad").bounding_box()
-    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in points]
-    page.mouse.move(*at[0])
-    page.mouse.down()
-    for point in at[1:]:
-        page.mouse.move(*point)
-    page.mouse.up()
 
 
 RING = [(0.5 + 0.22 * math.sin(t), 0.5 - 0.33 * math.cos(t)) for t in np.linspace(0, 2 * math.pi, 40)]
@@ -279,30 +280,11 @@ def test_too_few_judgements_are_said_to_be_too_few(browser, tmp_path, made):
     with served(folder, log=tmp_path / "log.txt") as address, opened(browser, address, "#teach") as page:
         page.wait_for_selector(".pair")
         for key in "sdsd":
-            _answer(page, key)
+            answer(page, key)
         page.click("text=Learn from these")
         page.wait_for_selector("text=The model stays as it is.")
         assert "are too few" in page.locator(".result").text_content()
         assert page.locator("text=Learn from these").is_enabled()
-
-
-def _answer(page, key):
-    before = page.locator(".counted .big").text_content()
-    pair = page.locator(".pair").text_content()
-    page.keyboard.press(key)
-    page.wait_for_function(
-        """([count, pair]) => document.querySelector('.counted .big').textContent !== count
-            && document.querySelector('.pair').textContent !== pair""",
-        arg=[before, pair],
-    )
-
-
-def teach(page, notion, n):
-    """Answer n pairs by a notion of rows, with keys."""
-    for _ in range(n):
-        texts = page.locator(".pair figcaption span:first-child").all_text_contents()
-        one, other = (int(text.removeprefix("Item ")) for text in texts)
-        _answer(page, "s" if notion[one] == notion[other] else "d")
 
 
 def learnt(browser, folder, log, y, seed, n=60):

@@ -1,12 +1,12 @@
 // "Learn from these": starts the training of new bits, follows it, and says what came of it.
 
 import { get, post } from "./api.js";
-import { h } from "./dom.js";
+import { h, share } from "./dom.js";
 import { say, told } from "./say.js";
 import { canLearn } from "./service.js";
 import { events } from "./stream.js";
 
-const number = (value) => (typeof value === "number" ? value.toFixed(3) : "?");
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function learningCard({ before, done, why }) {
   const button = h("button", { type: "button", class: "main", onclick: () => start() }, "Learn from these");
@@ -61,9 +61,9 @@ export function learningCard({ before, done, why }) {
         h(
           "p",
           {},
-          `Judged pairs that nothing was learnt from are in the right order ${number(state.before)} of the time without the new bits, and ${number(state.after)} with them.`,
+          `Of judged pairs that were held out, ${share(state.after)} are in the right order with the new bits, ${share(state.before)} without.`,
         ),
-      h("p", { class: "soft" }, state.error && state.state === "failed" ? String(state.error) : (state.reason ?? "")),
+      h("p", { class: "soft" }, capital(state.reason ?? "")),
     );
     say(title);
     if (better) told(() => done(kept));

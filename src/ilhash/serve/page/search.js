@@ -102,6 +102,7 @@ function cleared() {
 async function ask(query) {
   Object.assign(state, { query, chosen: null, code: query.item?.code ?? null });
   parts.query.show(query);
+  parts.closer.element.classList.remove("held");
   if (query.kind === "item") history.replaceState(null, "", `#search/${encodeURIComponent(query.item.id)}`);
   await run({});
 }
@@ -156,6 +157,7 @@ function choose(item, passing = false) {
     state.chosen = item.id;
     parts.first.point(item.id);
     parts.other.point(item.id);
+    parts.closer.element.classList.add("held");
   }
   parts.closer.show(state.query, state.code, item, state.used);
 }

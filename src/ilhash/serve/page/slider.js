@@ -22,11 +22,7 @@ export function slider(most, value, moved) {
     { class: "slider" },
     h("label", { for: "n-bits" }, "Bits ", shown, h("span", { class: "soft" }, ` of ${most}`)),
     field,
-    h(
-      "p",
-      { id: "n-bits-help", class: "help" },
-      "The first bits of every code are a code themselves: fewer answer at once.",
-    ),
+    h("p", { id: "n-bits-help", class: "help" }, "The first bits of a code are a code themselves."),
   );
   return element;
 }
