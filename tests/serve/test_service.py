@@ -340,7 +340,7 @@ def test_other_models_beside_the_current_one(folder, tmp_path, start, digits):
         assert few.n_bits == 8
         assert client._get("/v1/precision?model=other")["n_bits"][-1] == 16
         client.add(X[:1], [5000])
-        assert 5000 in client.search_ids([0], 100, model="other").ids[0]
+        assert 5000 in client.search_ids([0], 1000, model="other").ids[0]
 
 
 # ------------------------------------------------------------------------------------------------ making
