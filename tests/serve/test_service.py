@@ -425,3 +425,28 @@ def test_a_copy_of_a_folder_serves_the_same(folder, tmp_path, digits):
     with Service(folder) as one, Service(tmp_path / "copy") as other:
         asked = [Asked(vectors=X[:5])]
         assert one.search(asked) == other.search(asked)
+
+
+def test_a_second_server_over_an_engine_follows(tmp_path, start, digits, model):
+    X, y = digits[0][:100], digits[1][:100]
+    make(tmp_path / "service", model, X, labels=y, engine=f"sqlite:///{tmp_path}/items.db")
+    writer, reader = start(tmp_path / "service"), start(tmp_path / "service")
+    with ilhash.Client(writer.address) as first, ilhash.Client(reader.address) as second:
+        assert (first.info()["writable"], second.info()["writable"]) == (True, False)
+        first.add(X[:1] + 1, [4000], labels=[7])
+        wait_until(lambda: 4000 in second and second.item(4000)["label"] == 7)
+    writer.stop()
+    with Service(tmp_path / "service") as service:
+        service.adopt(model[:].extend(8, *digits), 8)
+    with ilhash.Client(reader.address) as second:
+        wait_until(lambda: second.n_bits == 40)
+        assert len(second.search_vectors(X[:3], 4)) == 3
+
+
+def test_the_document_knows_the_service(client):
+    document = client._get("/openapi.json")
+    schemas = document["components"]["schemas"]
+    assert schemas["Search"]["properties"]["k"]["maximum"] == 1000
+    assert schemas["Encode"]["properties"]["vectors"]["items"]["maxItems"] == 64
+    assert client._post("/v1/encode", schemas["Encode"]["examples"][0])["n_bits"] == 32
+    assert "securitySchemes" not in document["components"]

@@ -13,7 +13,7 @@ _searching      answers to many searches at once; _batches puts them together
 _learning       new bits from judgements; _looking what a person looks at; _pictures
 _schemas        what requests hold; _problems errors; _limits, _guard safety; _metrics
 _context        a service at work; _routes, _routes_of_the_page its addresses
-_app, _run      the application and the server
+_openapi, _app  the application, and what it says of itself; _run the server
 
 What only the server needs (the extra ``serve``) is imported by :func:`run`.
 """

@@ -14,6 +14,7 @@ from ilhash.serve import _routes, _routes_of_the_page
 from ilhash.serve._context import Context
 from ilhash.serve._guard import Guard
 from ilhash.serve._limits import Limits, Tokens
+from ilhash.serve._openapi import describe
 from ilhash.serve._problems import install
 from ilhash.serve._service import Service
 
@@ -55,6 +56,7 @@ def application(
     app.include_router(_routes_of_the_page.routes(context))
     _routes_of_the_page.add_page(app, context)
     install(app, service)
+    describe(app, context, tokens=bool(tokens))
     app.state.context = context
 
     def seen(method: str, route: str, status: int, seconds: float) -> None:

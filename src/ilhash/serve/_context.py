@@ -116,7 +116,9 @@ class Context:
 
     async def look(self, work: Callable[..., T], *given: Any) -> T:
         """Do in a thread what takes its time."""
-        return await anyio.to_thread.run_sync(work, *given, limiter=self._looks, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(
+            self.service.patiently, work, *given, limiter=self._looks, abandon_on_cancel=True
+        )
 
     def remembered(self, key: tuple[Any, ...], work: Callable[[Any], T]) -> T:
         """Return what work makes of the state, once for each state and key."""

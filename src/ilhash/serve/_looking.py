@@ -31,7 +31,11 @@ def item_documents(state: State, pictures: Shown | None, ids: list[Any], *, marg
     codes = packed.to_hex(state.view.codes(ids), state.n_bits)
     own: list[Any] = [None] * len(ids)
     if margins and state.has_vectors:
-        own = state.model.decision_function(state.vectors_of(ids)).tolist()
+        places = np.flatnonzero(state.items.with_vectors(np.array(rows, np.int64)))
+        if len(places):
+            found = state.model.decision_function(state.items.vectors(np.array(rows, np.int64)[places])).tolist()
+            for place, each in zip(places.tolist(), found, strict=True):
+                own[place] = each
     return [
         {
             "id": name,

@@ -11,11 +11,11 @@ import dataclasses
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ilhash import codes as packed
 from ilhash._fingerprints import bits_of
 from ilhash._ids import as_ids, refuse_repeated
+from ilhash.engines import EngineError
 from ilhash.feedback import Feedback
 from ilhash.models import load
 from ilhash.serve._codes import EngineCodes, FolderCodes, Holder
@@ -33,6 +34,8 @@ from ilhash.serve._pictures import Shown
 from ilhash.serve._searching import Answer, Asked, NotThereError, answer
 from ilhash.serve._state import Other, State
 from ilhash.storage import StoreLockedError
+
+T = TypeVar("T")
 
 
 class TakenError(ValueError):
@@ -220,7 +223,20 @@ class Service:
     def search(self, asked: Sequence[Asked]) -> list[Answer | Exception]:
         """Answer searches."""
         with self.reading() as state:
-            return answer(state, self.others, asked)
+            found = answer(state, self.others, asked)
+        if any(isinstance(one, EngineError) for one in found) and self.refresh():
+            with self.reading() as state:  # another client gave the engine other bits
+                found = answer(state, self.others, asked)
+        return found
+
+    def patiently(self, work: Callable[..., T], *given: Any) -> T:
+        """Do something; once more where another client has changed an engine that this server follows."""
+        try:
+            return work(*given)
+        except EngineError:
+            if not self.refresh():
+                raise
+            return work(*given)
 
     def refresh(self) -> bool:
         """Follow another process that writes to the folder; return whether there may be something new."""
