@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash.serve._layout import PICTURE_IDS, PICTURES, Pictures
-from ilhash.storage import open_file
+from ilhash.storage import DamagedFileError, open_file, read_file, reading
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 LARGEST = 16 << 20  # bytes of a file that is shown
@@ -63,9 +63,13 @@ class Shown:
         self._rows: dict[Any, int] = {}
         self._files: dict[str, Path] = {}
         if about.kind == "arrays":
-            self._arrays = np.load(folder / PICTURES, mmap_mode="r", allow_pickle=False)
-            names = json.loads((folder / PICTURE_IDS).read_bytes())
-            self._rows = {name: row for row, name in enumerate(names)}
+            with reading(f"{folder} must hold pictures and their ids"):
+                self._arrays = np.load(folder / PICTURES, mmap_mode="r", allow_pickle=False)
+                names = json.loads(read_file(folder / PICTURE_IDS))
+                self._rows = {name: row for row, name in enumerate(names)}
+            wanted = (len(names), about.height, about.width)
+            if self._arrays.shape[:3] != wanted or self._arrays.dtype.kind not in "buif":
+                raise DamagedFileError(f"{folder / PICTURES} must be of shape {wanted}, got {self._arrays.shape}")
         elif about.kind == "folder":
             paths = sorted(Path(about.where).iterdir())
             self._files = {path.stem: path for path in paths if path.suffix.lower() in TYPES and path.is_file()}
