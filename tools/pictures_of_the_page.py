@@ -27,6 +27,7 @@ NINE += [(0.67 - 0.1 * step**2, 0.34 + 0.5 * step) for step in np.linspace(0, 1,
 def keep(page: Page, path: Path) -> None:
     """Write a picture once nothing moves any more."""
     page.wait_for_load_state("networkidle")
+    page.wait_for_selector(".lists:not([aria-busy])", state="attached")
     page.wait_for_function("() => [...document.images].every((one) => one.complete)")
     page.mouse.move(0, 0)
     page.screenshot(path=path, animations="disabled")

@@ -55,7 +55,7 @@ export function learningCard({ before, done, why }) {
       { done: `${state.n_new} new bits joined.`, unchanged: "The model stays as it is.", failed: "Learning failed." }[
         state.state
       ] ?? state.state;
-    result.replaceChildren(
+    const parts = [
       h("h3", {}, title),
       better &&
         h(
@@ -64,7 +64,9 @@ export function learningCard({ before, done, why }) {
           `Of judged pairs that were held out, ${share(state.after)} are in the right order with the new bits, ${share(state.before)} without.`,
         ),
       h("p", { class: "soft" }, capital(state.reason ?? "")),
-    );
+      state.state === "unchanged" && h("p", {}, "More judgements say more: judge some pairs, and try again."),
+    ];
+    result.replaceChildren(...parts.filter(Boolean));
     say(title);
     if (better) told(() => done(kept));
   }

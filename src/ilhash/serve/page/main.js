@@ -44,8 +44,9 @@ async function go() {
 // After learning the model is another: what was said of the old one is forgotten.
 async function learnt(before) {
   bits.forgetBits();
+  const here = location.hash;
   await search.again(place("search"), before);
-  history.replaceState(null, "", "#teach");
+  history.replaceState(null, "", here);
 }
 
 async function start() {
@@ -53,7 +54,7 @@ async function start() {
   await refresh();
   search.build(place("search"));
   teach.build(place("teach"), { currentQuery: search.currentQuery, learnt });
-  window.addEventListener("hashchange", go);
+  window.addEventListener("hashchange", () => told(go));
   await go();
 }
 

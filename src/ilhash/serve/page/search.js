@@ -78,7 +78,12 @@ export async function again(view, before) {
   if (state.query) await ask(state.query);
 }
 
-const random = () => told(async () => ask({ kind: "item", item: (await some(1))[0] }));
+const random = () =>
+  told(async () => {
+    const [item] = await some(1);
+    if (item) await ask({ kind: "item", item });
+    else trouble("There are no items here yet.");
+  });
 
 async function byItem(id) {
   await told(async () => {
@@ -114,6 +119,7 @@ async function run(changes) {
   running?.abort();
   running = new AbortController();
   const { signal } = running;
+  parts.lists.setAttribute("aria-busy", "true");
   await told(async () => {
     const { query, k } = state;
     const beside = state.second && secondSearch(state.second);
@@ -122,13 +128,17 @@ async function run(changes) {
       beside ? search(query, { k, ...beside.search }, signal) : null,
       state.code ?? post("/v1/encode", { vectors: [query.vector] }, signal).then(({ codes }) => codes[0]),
     ]);
+    const items = await look(first.ids, signal);
+    const beyond = other && (await look(other.ids, signal));
+    signal.throwIfAborted(); // what was known already is not asked for, and so not given up
     state.code = code;
-    state.first = { ...first, items: await look(first.ids, signal) };
-    state.other = other && { ...other, items: await look(other.ids, signal), name: beside.name };
+    state.first = { ...first, items };
+    state.other = other && { ...other, items: beyond, name: beside.name };
     if (!first.ids.includes(state.chosen) && !other?.ids.includes(state.chosen)) state.chosen = first.ids[0] ?? null;
     show();
     say(`${state.first.ids.length} items, by ${state.used} bits${state.other ? `, beside: ${state.other.name}` : ""}.`);
   });
+  if (!signal.aborted) parts.lists.removeAttribute("aria-busy");
 }
 
 function show() {

@@ -3,7 +3,7 @@
 import { forget, look } from "./catalogue.js";
 import { changes, keep } from "./changes.js";
 import { count, h } from "./dom.js";
-import { face, hasLabel } from "./item.js";
+import { face, hasLabel, named } from "./item.js";
 import { judge as give, judged, judgedIds, sentence } from "./judging.js";
 import { learningCard } from "./learning.js";
 import { answered, propose } from "./propose.js";
@@ -31,7 +31,7 @@ export function build(view, { currentQuery, learnt }) {
   view.replaceChildren(
     h(
       "section",
-      { class: "card ask", "aria-labelledby": "teach-title" },
+      { class: "card ask", "aria-labelledby": "teach-title", tabindex: "-1", onkeydown: keys },
       h("h2", { id: "teach-title" }, "Do these two belong together?"),
       why
         ? h("p", { class: "note" }, why)
@@ -50,11 +50,12 @@ export function build(view, { currentQuery, learnt }) {
   parts = { stage, counted, changed };
   whenInfo(showCount);
   showCount();
-  document.addEventListener("keydown", (event) => !view.hidden && keys(event));
 }
 
 export async function open() {
-  if (!pair && !whyNot()) await next();
+  if (whyNot()) return;
+  if (!pair) await next();
+  else attend();
 }
 
 function showCount() {
@@ -82,7 +83,11 @@ function showCount() {
 async function next() {
   pair = await told(propose);
   show();
+  attend();
 }
+
+// Keys count where the focus is, and a screen reader reads the pair that is asked about.
+const attend = () => parts.stage.querySelector(".pair")?.focus({ preventScroll: true });
 
 function show() {
   if (!pair) {
@@ -106,7 +111,7 @@ function show() {
   parts.stage.replaceChildren(
     h(
       "div",
-      { class: "pair" },
+      { class: "pair", role: "group", tabindex: "-1", "aria-label": `${named(pair.query)}, and ${named(pair.item)}` },
       side(pair.query),
       h("span", { class: "between", "aria-hidden": "true" }, "?"),
       side(pair.item),
@@ -178,11 +183,12 @@ function back() {
   if (busy || !past.length) return;
   pair = past.pop();
   show();
+  attend();
   say("The last pair again: judge it anew.");
 }
 
 function keys(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea")) return;
   const does = { s: () => answer(true), d: () => answer(false), u: back, ArrowRight: skip }[
     event.key.length === 1 ? event.key.toLowerCase() : event.key
   ];
