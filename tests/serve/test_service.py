@@ -12,6 +12,7 @@ from ilhash import codes
 from ilhash.client import ServiceError
 from ilhash.serve import Service, make
 from ilhash.serve._searching import Asked
+from ilhash.serve._service import Change
 
 
 def ask(server, method, path, body=None, headers=None):
@@ -217,6 +218,36 @@ def test_texts_as_ids_and_codes_alone(tmp_path, start, digits, model):
         ]:
             with pytest.raises(ServiceError, match=sentence):
                 wrong()
+
+
+def test_updates_that_come_together_leave_what_each_does_not_name(folder, digits):
+    X = digits[0].astype(np.float32)
+    with Service(folder) as service:
+        changes = [
+            Change("update", [1], X[[8]], labels=["new"]),
+            Change("update", [2], X[[9]]),
+            Change("update", [3], X[[9]], texts=["text"]),
+            Change("add", [5000], X[[9]], labels=["x"]),
+            Change("add", [5001], X[[9]], texts=["y"]),
+        ]
+        assert service.change(changes) == [[1], [2], [3], [5000], [5001]]
+        items = service.state.items
+        rows = items.rows([1, 2, 3, 5000, 5001]).tolist()
+        assert [items.label(row) for row in rows] == ["new", 2, 3, "x", None]
+        assert [items.text(row) for row in rows] == [None, None, "text", None, "y"]
+
+
+def test_what_was_said_of_an_item_goes_with_it(tmp_path, digits, model):
+    codes_of = codes.to_hex(model.transform(digits[0][:3]), 32)
+    make(tmp_path / "s", model, codes=model.transform(digits[0][:3]), labels=["a", "b", "c"])
+    with Service(tmp_path / "s") as service:
+        service.change([Change("remove", [1])])
+        service.change([Change("add", [1, 7], codes=codes_of[:2])])
+        assert [service.state.items.label(row) for row in service.state.items.rows([0, 1, 7]).tolist()] == [
+            "a",
+            None,
+            None,
+        ]
 
 
 def test_searches_in_batches_are_searches_one_by_one(folder, digits):

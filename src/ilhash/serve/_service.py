@@ -72,8 +72,9 @@ class Change:
 
     @property
     def likeness(self) -> tuple[Any, ...]:
-        """What changes must have in common to be made in one step."""
-        return self.kind, self.ids is None, self.vectors is None
+        """What changes must have in common to be made in one step: an update leaves what it does not name."""
+        named = (self.labels is None, self.texts is None) if self.kind == "update" else ()
+        return self.kind, self.ids is None, self.vectors is None, *named
 
 
 class Service:
@@ -341,6 +342,8 @@ class Service:
         vectors, codes, margins = self._coded(changes)
         records = Records(ids, vectors, _joined(changes, "labels"), _joined(changes, "texts"), kind == "update")
         kept = vectors is not None or records.labels is not None or records.texts is not None
+        # What the log has of an item that is there no more must not come back with a new one of its id.
+        kept = kept or (kind == "add" and bool((self.items.rows(ids) >= 0).any()))
         before = self._records_of(ids) if kept and kind == "update" else None
         if kept:
             self.items.append(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilhash.codes import bytes_per_code
 from ilhash.search import HammingIndex
 from ilhash.serve._codes import View
 from ilhash.serve._items import Items
@@ -95,19 +97,41 @@ class State:
 
 
 class Other:
-    """Another model beside the current one: all items by its codes, in memory."""
+    """Another model beside the current one: all items by its codes, in memory; each vector is encoded once."""
 
     def __init__(self, name: str, model: Any) -> None:
         self.name, self.model = name, model
+        self._mutex = threading.Lock()
         self._seen: Any = None
-        self._index = HammingIndex(n_bits=len(model.functions_))
+        self._items: Items | None = None
+        self._codes = np.zeros((0, bytes_per_code(self._n_bits)), np.uint8)  # of the rows of the items
+        self._index = HammingIndex(n_bits=self._n_bits)
+
+    @property
+    def _n_bits(self) -> int:
+        return len(self.model.functions_)
 
     def index(self, state: State) -> HammingIndex:
         """Return all items of a state by the codes of this model."""
-        if self._seen is not state.view:
-            ids, vectors = state.base
-            codes = self.model.transform(vectors) if len(ids) else None
-            n_bits = len(self.model.functions_)
-            self._index = HammingIndex(n_bits=n_bits) if codes is None else HammingIndex(codes, n_bits=n_bits, ids=ids)
-            self._seen = state.view
-        return self._index
+        with self._mutex:
+            if self._seen is not state.view:
+                has = state.items.with_vectors(state.rows)
+                rows, ids = state.rows[has], state.view.ids[has]
+                codes = self._coded(state.items)[rows]
+                index = HammingIndex(codes, n_bits=self._n_bits, ids=ids) if len(ids) else None
+                self._index = index or HammingIndex(n_bits=self._n_bits)
+                self._seen = state.view
+            return self._index
+
+    def _coded(self, items: Items) -> NDArray[np.uint8]:
+        """Return the codes of all rows, also of those that count no more; of rows without vectors anything."""
+        if items is not self._items:
+            self._items, self._codes = items, self._codes[:0]
+        rows = np.arange(len(self._codes), len(items))
+        if len(rows):
+            new = np.zeros((len(rows), self._codes.shape[1]), np.uint8)
+            has = items.with_vectors(rows)
+            if has.any():
+                new[has] = self.model.transform(items.source(rows[has]))
+            self._codes = np.concatenate([self._codes, new])
+        return self._codes
