@@ -43,7 +43,7 @@ help:
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
 	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
-	@echo "make lock      renew requirements-dev.lock and requirements-build.lock after a change of dependencies"
+	@echo "make lock      renew the requirements-*.lock after a change of dependencies"
 
 $(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -194,6 +194,7 @@ test-wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv $(CLEAN_VENV)
 	$(CLEAN_VENV)/bin/python -m pip install --quiet "$$(ls build/wheel/*.whl)[plots]"
+	test -s $(CLEAN_VENV)/lib/python*/site-packages/ilhash/serve/page/index.html
 	cd build && clean-venv/bin/ilhash demo --output clean-demo
 	test -s build/clean-demo/digits.png
 
@@ -228,11 +229,13 @@ bench: $(READY)
 
 # One lock for all Python versions from 3.10 on: uv writes the markers and the SHA-256 of every file of each version, pip
 # installs nothing else. Versions stay as they are where they still fit; `make lock UPGRADE=--upgrade` takes the newest.
+# What a container installs is a part of what was tested.
 COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --no-header
 UPGRADE ?=
 lock: $(READY)
 	$(COMPILE_LOCK) $(UPGRADE) --extra dev --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
 	$(COMPILE_LOCK) $(UPGRADE) --group build --output-file requirements-build.lock
+	$(COMPILE_LOCK) --extra serve --extra postgres --constraint requirements-dev.lock pyproject.toml --output-file requirements-serve.lock
 
 clean:
 	rm -rf build dist demo-output .mypy_cache .ruff_cache .pytest_cache

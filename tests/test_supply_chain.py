@@ -43,8 +43,20 @@ def _entries(lock):
         yield Requirement(wanted), [one.strip() for one in hashes]
 
 
-def test_there_are_a_lock_to_develop_and_one_to_build():
-    assert [lock.name for lock in LOCKS] == ["requirements-build.lock", "requirements-dev.lock"]
+def test_there_are_a_lock_to_develop_one_to_build_and_one_to_serve():
+    assert [lock.name for lock in LOCKS] == [f"requirements-{name}.lock" for name in ("build", "dev", "serve")]
+
+
+def test_a_container_installs_a_part_of_what_was_tested():
+    tested, served = (
+        {str(wanted): hashes for wanted, hashes in _entries(ROOT / f"requirements-{name}.lock")}
+        for name in ("dev", "serve")
+    )
+    elsewhere = [wanted for wanted in served if "sys_platform == 'win32'" in wanted.replace('"', "'")]
+    assert {wanted: hashes for wanted, hashes in served.items() if wanted not in elsewhere}.items() <= tested.items()
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    asked = PYPROJECT["project"]["dependencies"] + extras["serve"] + extras["postgres"]
+    assert {canonicalize_name(Requirement(one).name) for one in asked} <= {Requirement(one).name for one in served}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)

@@ -29,6 +29,7 @@ from ilhash import (
     methods,
     objective,
     search,
+    serve,
     zstep,
 )
 from ilhash._core import SignedGraph
@@ -253,6 +254,7 @@ def of_search(table, folder):
     table.put("append_bits", lambda **given: index().append_bits(**given), bits, ["codes", "ids", "margins"])
     table.put("select_bits", lambda **given: index().select_bits(**given), {"bits": [1], "model": None}, ["bits"])
     table.put("of_model", index().of_model, {"model": None})
+    table.put("next_ids", index().next_ids, {"n": 3})
     table.put("follow", _following, {"model": model(), "X": X, "ids": np.arange(40)}, ["model", "X", "ids"])
     table.put("__contains__", lambda item: item in index(), {"item": 3}, ["item"])
     empty = search.HammingIndex(n_bits=12)
@@ -298,6 +300,7 @@ def of_engines(table, folder):
     by_margins = {"margins": MARGINS[:3], "k": 3, "shortlist": 5}
     table.put("search_asymmetric", ask("search_asymmetric"), by_margins, ["margins"])
     table.put("search_margins", ask("search_margins"), {**by_margins, "items": MARGINS}, ["margins", "items"])
+    table.put("next_ids", ask("next_ids"), {"n": 3})
     more = {"codes": CODES[:2], "ids": [1, 2]}
     table.put("add", ask("add"), {**more, "ids": [1, 90], "columns": {"price": [1.0, 2.0]}}, more)
     table.put("update", ask("update"), more, more)
@@ -511,6 +514,41 @@ def of_feedback(table, folder):
     table.put("Judged", judged, ruled, ["pairs"])
 
 
+def of_client(table, folder):
+    """Nobody answers: what is wrong is said before anybody is asked."""
+    table.put("Client", ilhash.Client, {"url": "http://127.0.0.1:1", "token": "t", "timeout": 1.0, "retries": 0})
+    client = ilhash.Client("http://127.0.0.1:1", retries=0)
+    searched = {"k": 3, "n_bits": None, "model": "current"}
+    table.put("Client.search", client.search, {"codes": CODES, **searched}, ["codes"])
+    table.put("Client.search_vectors", client.search_vectors, {"X": X, "order": "hamming", **searched}, ["X"])
+    by_ids = {"ids": [1, 2], "order": "hamming", "without_self": True, **searched}
+    table.put("Client.search_ids", client.search_ids, by_ids, ["ids"])
+    table.put("Client.encode", client.encode, {"X": X}, ["X"])
+    items = {"X": X, "ids": np.arange(40), "codes": None, "labels": Y, "texts": ["a"] * 40}
+    for method in ("add", "update"):
+        table.put(f"Client.{method}", getattr(client, method), items, items)
+    table.put("Client.remove", client.remove, {"ids": [1]}, ["ids"])
+    table.put("Client.look", client.look, {"ids": [1], "margins": False}, ["ids"])
+    table.put("Client.codes", client.codes, {"ids": [1]}, ["ids"])
+    for method in ("item", "picture"):
+        table.put(f"Client.{method}", getattr(client, method), {"item": 1})
+    table.put("Client.random", client.random, {"n": 1, "seed": 0})
+    judged = {"query_id": 1, "item_id": 2, "similar": True, "weight": 1.0, "who": None}
+    table.put("Client.judge", client.judge, judged)
+    table.put("Client.judge many", client.judge, {**judged, "item_id": [2, 3], "similar": [True, False]}, judged)
+    table.put("Client.learn", client.learn, {"n_bits": 1, "progress": None})
+
+
+def of_service(table, folder):
+    """Each call makes a folder of its own."""
+    trained, numbers = model(), itertools.count()
+    about = {"ids": np.arange(40), "labels": Y, "texts": ["a"] * 40, "pictures": X.reshape(40, 2, 2)}
+    more = {"margins": False, "engine": None, "table": "ilhash"}
+    whole = {"model": trained, "X": X, "codes": None, **about, **more}
+    table.put("make", lambda **given: serve.make(folder / f"s{next(numbers)}", **given), whole, ["X", "codes", *about])
+    table.put("Service", lambda **given: serve.Service(**given).close(), {"path": folder}, paths=["path"])
+
+
 def of_functions(table, folder):
     linear = {"C": 1.0, "scaling": "columns", "n_centers": 5, "kernel_width": 1.0, "kind": "linear"}
     table.put("LearnerSettings", learner, linear)
@@ -524,7 +562,7 @@ def of_functions(table, folder):
 
 
 ROOMS = (of_codes, of_search, of_engines, of_measures, of_truth, of_statistics, of_supervision, of_datasets, of_files)
-ROOMS += (of_ensembles, of_feedback, of_functions)
+ROOMS += (of_ensembles, of_feedback, of_client, of_service, of_functions)
 MODELS = ("ILH", *methods.available())
 
 

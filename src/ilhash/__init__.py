@@ -26,6 +26,7 @@ from ilhash._version import __version__
 
 if TYPE_CHECKING:
     from ilhash import codes, datasets, engines, evaluation, feedback, methods, objective, search
+    from ilhash.client import Client
     from ilhash.encoding import dask_encode, open_codes, write_codes
     from ilhash.ensemble import ILH, HoldOut, Mix, QualityWarning, grow, join, learn, prune, refresh
     from ilhash.feedback import Feedback
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ILH",
+    "Client",
     "Feedback",
     "HammingIndex",
     "HoldOut",
@@ -60,6 +62,7 @@ __all__ += ["dask_encode", "open_codes", "open_vectors", "write_codes"]
 _HOMES = {
     **dict.fromkeys(("ILH", "HoldOut", "Mix", "QualityWarning"), "ilhash.ensemble"),
     **dict.fromkeys(("grow", "join", "learn", "prune", "refresh"), "ilhash.ensemble"),
+    "Client": "ilhash.client",
     "Feedback": "ilhash.feedback",
     "HammingIndex": "ilhash.search",
     **dict.fromkeys(("dask_encode", "open_codes", "write_codes"), "ilhash.encoding"),

@@ -78,6 +78,17 @@ def test_too_few_judgements_are_said_to_be(digits, coarse):
     assert "too few" in learn(coarse, X, lopsided).reason
 
 
+@pytest.mark.parametrize("queries", [1, 2, 3])
+def test_all_judgements_may_be_of_a_few_queries(digits, coarse, queries):
+    X, y = digits
+    rng = np.random.default_rng(queries)
+    pairs = np.column_stack([np.arange(60) % queries, rng.permutation(np.arange(10, len(y)))[:60]])
+    same = np.isin(y[pairs], [0, 6, 8, 9]).sum(axis=1) != 1
+    learning = learn(coarse, X, np.column_stack([pairs, np.where(same, 1, -1)]))
+    assert learning.n_pairs == 60
+    assert 0 <= learning.before <= 1
+
+
 def test_similar_pairs_alone_are_judged_against_random_ones(digits, coarse):
     X, y = digits
     pairs = judgements(y, 4000, near=y // 5)

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import image
+from tests.browser import QUIET, chromium
 
 from ilhash.cli import main
 from ilhash.experiments.claims import CLAIMS, verdicts
@@ -242,9 +243,7 @@ def test_the_page_is_whole_and_needs_no_network(page):
 
 @pytest.mark.parametrize("width", [1400, 420])
 def test_the_page_fits_in_a_browser(page, tmp_path, width):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium to open the page in")
+    browser = chromium()
     shutil.copy(page, tmp_path / "page.html")
     # A frame of that width: the window of a headless browser has a smallest one.
     frame = tmp_path / "frame.html"
@@ -253,7 +252,7 @@ def test_the_page_fits_in_a_browser(page, tmp_path, width):
         "<script>f.onload=()=>{const d=f.contentDocument;"
         "document.title=d?[d.documentElement.clientWidth,d.documentElement.scrollWidth]:'shut'}</script>"
     )
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
+    flags = [*QUIET, "--headless", "--allow-file-access-from-files", "--dump-dom"]
     done = subprocess.run(
         [browser, *flags, "--virtual-time-budget=10000", f"--user-data-dir={tmp_path / 'profile'}", frame.as_uri()],
         capture_output=True,

@@ -16,7 +16,7 @@ __all__ = ["main"]
 # In the order of ``ilhash --help``; a command is the function of its file's name.
 for _name in (
     *("fit", "encode", "info", "index", "search", "push", "pull", "evaluate", "verify"),
-    *("methods", "compare", "demo", "tune", "grow", "prune", "learn", "reproduce"),
+    *("methods", "compare", "demo", "tune", "grow", "prune", "learn", "serve", "reproduce"),
 ):
     app.command()(getattr(import_module(f"ilhash.cli.{_name}"), _name))
 app.add_typer(engines, name="engines")

@@ -12,6 +12,7 @@ from typer import Option
 
 import ilhash
 from ilhash import plots
+from ilhash._extras import require
 from ilhash.cli._app import kept
 from ilhash.cli._screen import plain, progress, progress_of_work, tell
 
@@ -71,10 +72,37 @@ def demo(
     n_bytes: Annotated[int, Option("--bytes", help="Bytes of a code.")] = 8,
     minutes: Annotated[float, Option(help="Minutes to look for the best model.")] = 0.25,
     seed: Annotated[int, Option(help="random_state.")] = 0,
+    serve: Annotated[
+        bool,
+        Option("--serve", help="Instead of all that: a service of the digits, with a page to look at and to teach."),
+    ] = False,
+    port: Annotated[int, Option(help="Port of the service; 0 for any that is free.")] = 8000,
 ) -> None:
-    """Handwritten digits: tune, index in a folder, search, measure beside other searches, draw what is found."""
+    """Handwritten digits: tune, index in a folder, search, measure beside other searches, draw what is found.
+
+    With --serve they are behind HTTP, and what people teach them stays in the folder.
+    """
+    if serve:
+        _serve(output / f"service-{n_bytes}-bytes", n_bytes, seed, port)
+        return
     with kept(output, "files of the demo", goes_on=False):
         _run(output, n_bytes, minutes, seed)
+
+
+def _serve(folder: Path, n_bytes: int, seed: int, port: int) -> None:
+    """Serve the digits, of a demo before this one if there was one."""
+    from ilhash.cli.serve import NEEDED
+    from ilhash.cli.serve import serve as serve_folder
+    from ilhash.serve import is_service, make
+
+    for module in NEEDED:
+        require(module, "serve", "ilhash demo --serve")
+    if not is_service(folder):
+        digits = ilhash.datasets.load("digits")
+        model = _trained(digits.X, np.asarray(digits.y), 8 * n_bytes, seed)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make(folder, model, digits.X, labels=digits.y, pictures=digits.X.reshape(-1, 8, 8))
+    serve_folder(folder, port=port)
 
 
 def _run(output: Path, n_bytes: int, minutes: float, seed: int) -> None:

@@ -127,6 +127,19 @@ class Engine(Hooks):
             self._add(new, names, given)
         return names.copy()
 
+    def next_ids(self, n: int) -> Ids:
+        """Return the ids that so many items without ids would get from :meth:`add`, if nobody else adds any.
+
+        Parameters
+        ----------
+        n : int, how many
+
+        Returns
+        -------
+        array (n,)
+        """
+        return self._automatic_ids(check_count("n", n, 0))
+
     def update(self, codes: Any, ids: Any) -> None:
         """Give items that are there other codes.
 

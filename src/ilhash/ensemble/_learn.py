@@ -173,7 +173,10 @@ class _Judgements:
         group = connected_components(table, directed=False)[1][places[:, 0]]
         if np.bincount(group).max() * FOLDS > 2 * len(places):  # most hang together: by the point with more pairs
             degree = np.bincount(places.ravel(), minlength=len(rows))
-            group = np.where(degree[places[:, 0]] >= degree[places[:, 1]], places[:, 0], places[:, 1])
+            more = degree[places[:, 0]] >= degree[places[:, 1]]
+            hubs, leaves = np.where(more, places[:, 0], places[:, 1]), np.where(more, places[:, 1], places[:, 0])
+            crowded = np.bincount(hubs)[hubs] * FOLDS > 2 * len(places)  # somebody judged many items for one query:
+            group = np.where(crowded, len(rows) + leaves, hubs)  # those of this query are dealt one by one
         names, group = np.unique(group, return_inverse=True)
         order = _core.permuted(len(names), seed, 0, len(names))
         # One after the other to the fold that has fewest: groups may be of any size.

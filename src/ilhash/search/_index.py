@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilhash import codes as packed
-from ilhash._checks import check_choice, check_flag
+from ilhash._checks import check_choice, check_count, check_flag
 from ilhash._fingerprints import bits_of, fingerprint_of, refuse_another
 from ilhash._ids import LARGEST, as_ids, refuse_repeated
 from ilhash.search import _merging as merging
@@ -258,6 +258,32 @@ class HammingIndex(Rewritable):
             part._held = _Contents(after, tuple(rewritten(contents.segments, order, None, before, after)))
             self._part = (contents, order, part)
         return self._part[2]
+
+    def snapshot(self) -> HammingIndex:
+        """Return what the index holds now as an index in memory, which shares all arrays and stays as it is.
+
+        Returns
+        -------
+        HammingIndex, whose searches see one state, whatever becomes of this index meanwhile
+        """
+        contents = self._contents
+        held = HammingIndex(n_bits=contents.settings.n_bits)
+        held._held = contents
+        return held
+
+    def next_ids(self, n: int) -> NDArray[np.int64]:
+        """Return the ids that so many items without ids would get from :meth:`add`.
+
+        Parameters
+        ----------
+        n : int, how many
+
+        Returns
+        -------
+        int64 array (n,)
+        """
+        with self._mutex:
+            return self._automatic_ids(check_count("n", n, 0))
 
     def _settle(self) -> None:
         """Bring to its end what an interrupted change of the folder left open."""

@@ -96,8 +96,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
         yield temporary
-        for file in temporary.iterdir():
-            _sync(file, os.O_RDWR | _BINARY)
+        for file in temporary.rglob("*"):
+            if file.is_dir():
+                sync_folder(file)
+            else:
+                _sync(file, os.O_RDWR | _BINARY)
         os.rename(temporary, path)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
