@@ -104,6 +104,15 @@ def gram_times(
     product: NDArray[np.float32],
     image: NDArray[np.float32],
 ) -> None: ...
+def solve_squared_hinge(
+    rows: NDArray[np.float32],
+    shift: NDArray[np.float32],
+    factor: NDArray[np.float32],
+    y: NDArray[np.float32],
+    C: float,
+    inverse: NDArray[np.float32],
+    tolerance: float,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], int, bool]: ...
 def project_subsets(
     x: NDArray[np.float32],
     weights: NDArray[np.float32],
