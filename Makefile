@@ -92,7 +92,7 @@ $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/chec
 	mkdir -p $(@D)
 	$(CXX) $(SANITIZE) $(INSTRUCTIONS) -c $< -o $@
 
-$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o pair_loss.o digits.o $(KERNELS))
+$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o label_graph.o label_cut.o label_zstep.o mincut.o zstep.o pair_loss.o svm.o digits.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
 $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o pivots.o nearest.o weighted.o histograms.o $(KERNELS))

@@ -1,0 +1,183 @@
+#include "label_graph.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "bits.hpp"
+#include "distinct.hpp"
+#include "label_kernels.hpp"
+#include "random.hpp"
+
+namespace ilhash {
+namespace {
+
+constexpr size_t kMostPoints = size_t{1} << 16;  // which are numbered and counted in 16 bits
+constexpr size_t kMostClasses = 512;             // two counts of each stand beside every point
+
+constexpr size_t kMostWords = size_t{1} << 24;   // of a table of bits: 128 MiB
+
+// Rows of bits are read as words, rows of arcs one by one: this is where both take as long.
+bool bits_suit(size_t n_bits, size_t n_chosen) { return words_for(n_bits) <= 2 * n_chosen; }
+
+// Words that are all a power of two apart would fall into the same places of a cache.
+size_t stride_for(size_t n) {
+  constexpr size_t kWordsOfLine = 8;
+  return words_for(n) * kWordBits + kWordsOfLine;
+}
+
+std::vector<uint32_t> begins(const std::vector<uint32_t>& sizes) {
+  std::vector<uint32_t> out(sizes.size() + 1, 0);
+  std::partial_sum(sizes.begin(), sizes.end(), out.begin() + 1);
+  return out;
+}
+
+std::vector<uint64_t> plus_bits(const int8_t* z, size_t n) {
+  std::vector<uint64_t> out(words_for(n), 0);
+  for (size_t i = 0; i < n; ++i) out[i / kWordBits] |= static_cast<uint64_t>(z[i] > 0) << (i % kWordBits);
+  return out;
+}
+
+// Keeps draws as bits of words that are `stride` apart.
+struct TakeBit {
+  uint64_t* words;
+  size_t stride = 1;
+  uint32_t operator()(uint32_t m) const {
+    uint64_t& word = words[m / kWordBits * stride];
+    const uint64_t before = word, bit = bit_of(m);
+    word = before | bit;
+    return (before & bit) == 0;
+  }
+};
+
+}  // namespace
+
+bool LabelGraph::suits(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar) {
+  const size_t n = std::accumulate(class_sizes.begin(), class_sizes.end(), size_t{0});
+  if (n == 0 || n > kMostPoints || class_sizes.size() > kMostClasses || dissimilar == 0) return false;
+  const uint32_t largest = *std::max_element(class_sizes.begin(), class_sizes.end());
+  return bits_suit(largest, similar) && n * words_for(largest) <= kMostWords;
+}
+
+size_t LabelGraph::n_words_of(uint32_t c) const { return words_for(size(c)); }
+
+LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_draw, uint32_t dissimilar_to_draw,
+                       uint64_t seed_of_draws)
+    : similar(similar_to_draw), dissimilar(dissimilar_to_draw), seed(seed_of_draws), class_sizes(sizes),
+      class_begin(begins(sizes)) {
+  n = class_begin.back();
+  size_t total = 0;
+  for (uint32_t c = 0; c < n_classes(); ++c) {
+    block.insert(block.end(), size(c), c);
+    rows_begin.push_back(total);
+    total += size(c) * n_words_of(c);
+  }
+  attract = Buffer<uint64_t>(total);
+  std::fill_n(attract.data(), total, uint64_t{0});
+  const bool in_bits = bits_suit(n, dissimilar) && words_for(n) * stride_for(n) <= kMostWords;
+  if (in_bits) {
+    stride = stride_for(n);
+    chosen_bits = Buffer<uint64_t>(words_for(n) * stride);
+    std::fill_n(chosen_bits.data(), chosen_bits.size(), uint64_t{0});
+  } else {
+    chosen_begin.push_back(0);
+    for (uint32_t i = 0; i < n; ++i)
+      chosen_begin.push_back(chosen_begin.back() + std::min(dissimilar, n - size(block[i])));
+    chosen = Buffer<uint16_t>(size_t{chosen_begin.back()} + 1);  // a refused draw is written behind the last one
+  }
+
+  Random random(seed);
+  std::vector<uint32_t> stamp(in_bits ? 0 : n, n);
+  for (uint32_t c = 0; c < n_classes(); ++c) {
+    const uint32_t first = class_begin[c], n_own = size(c), n_others = n - n_own;
+    const uint32_t n_same = std::min(similar, n_own - 1), n_apart = std::min(dissimilar, n_others);
+    const auto outside = [first, n_own](uint32_t draw) { return draw + n_own * (draw >= first); };
+    for (uint32_t i = 0; i < n_own; ++i) {
+      uint64_t* const same = attract.data() + rows_begin[c] + i * n_words_of(c);
+      set_bit(same, i);
+      draw_distinct(n_same, n_own, random, TakeBit{same});
+      clear_bit(same, i);
+      const uint32_t point = first + i;
+      if (in_bits) {
+        const TakeBit take{chosen_bits.data() + point, stride};
+        draw_distinct(n_apart, n_others, random, [&](uint32_t draw) { return take(outside(draw)); });
+        continue;
+      }
+      uint16_t* next = chosen.data() + chosen_begin[point];
+      draw_distinct(n_apart, n_others, random, [&](uint32_t draw) {
+        const uint32_t m = outside(draw), is_new = stamp[m] != point;
+        *next = static_cast<uint16_t>(m);
+        next += is_new;
+        stamp[m] = point;
+        return is_new;
+      });
+    }
+    label_kernels().symmetrise(attract.data() + rows_begin[c], n_own, n_words_of(c));
+  }
+}
+
+namespace {
+
+// Who chose a point, for every point, in ascending order.
+struct ChosenBy {
+  std::vector<uint32_t> begin;
+  Buffer<uint16_t> point;
+
+  explicit ChosenBy(const LabelGraph& graph) : begin(graph.n + size_t{1}, 0), point(graph.chosen_begin.back()) {
+    const uint32_t n_chosen = graph.chosen_begin.back();
+    for (uint32_t a = 0; a < n_chosen; ++a) ++begin[graph.chosen[a] + size_t{1}];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+    for (uint32_t i = 0; i < graph.n; ++i)
+      for (uint32_t a = graph.chosen_begin[i]; a < graph.chosen_begin[i + 1]; ++a)
+        point[next[graph.chosen[a]]++] = static_cast<uint16_t>(i);
+  }
+};
+
+// Two counts for each class: of neighbours on the side of -1, and of +1. A pair that chose each other counts once.
+void tally_lists(const LabelGraph& graph, const int8_t* z, uint16_t* count, uint16_t* n_plus) {
+  const ChosenBy chosen_by(graph);
+  const uint32_t n_classes = graph.n_classes();
+  std::vector<uint16_t> key(graph.n);
+  for (uint32_t i = 0; i < graph.n; ++i) key[i] = static_cast<uint16_t>(2 * graph.block[i] + (z[i] > 0));
+  // Neighbours in turn go to one of four, so that none waits for the one before.
+  constexpr size_t kInTurn = 4;
+  std::vector<uint32_t> counts[kInTurn];
+  for (auto& own : counts) own.assign(2 * size_t{n_classes}, 0);
+  std::vector<uint32_t> stamp(graph.n, graph.n);
+  for (uint32_t i = 0; i < graph.n; ++i) {
+    for (uint32_t a = graph.chosen_begin[i]; a < graph.chosen_begin[i + 1]; ++a) {
+      const uint16_t m = graph.chosen[a];
+      stamp[m] = i;
+      ++counts[a % kInTurn][key[m]];
+    }
+    for (uint32_t a = chosen_by.begin[i]; a < chosen_by.begin[i + 1]; ++a) {
+      const uint16_t m = chosen_by.point[a];
+      counts[a % kInTurn][key[m]] += stamp[m] != i;
+    }
+    for (uint32_t c = 0; c < n_classes; ++c) {
+      uint32_t minus = 0, plus = 0;
+      for (auto& own : counts) {
+        minus += own[2 * c];
+        plus += own[2 * c + 1];
+        own[2 * c] = own[2 * c + 1] = 0;
+      }
+      count[i * n_classes + c] = static_cast<uint16_t>(minus + plus);
+      n_plus[i * n_classes + c] = static_cast<uint16_t>(plus);
+    }
+  }
+}
+
+}  // namespace
+
+ClassTally::ClassTally(const LabelGraph& graph, const int8_t* z)
+    : count(size_t{graph.n} * graph.n_classes()), n_plus(count.size()) {
+  if (graph.chosen_bits.empty()) {
+    tally_lists(graph, z, count.data(), n_plus.data());
+    return;
+  }
+  const std::vector<uint64_t> plus = plus_bits(z, graph.n);
+  label_kernels().tally(graph.chosen_bits.data(), graph.n, graph.stride, plus.data(), graph.class_begin.data(),
+                        graph.n_classes(), count.data(), n_plus.data());
+}
+
+}  // namespace ilhash
