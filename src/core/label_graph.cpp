@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "bits.hpp"
 #include "distinct.hpp"
@@ -49,6 +50,36 @@ struct TakeBit {
   }
 };
 
+// Rows of bits of eight points in turn, which go to the table together: every write there is a whole cache line.
+class EightRows {
+ public:
+  EightRows(LabelGraph& graph) : graph_(graph), n_words_(words_for(graph.n)), words_(kRows * n_words_, 0) {
+    const size_t n_rows = n_words_ * kWordBits;  // also rows behind the last point, which stay empty
+    for (size_t w = 0; w < n_words_; ++w)
+      std::fill_n(graph.chosen_bits.data() + w * graph.stride + graph.n, n_rows - graph.n, uint64_t{0});
+  }
+
+  TakeBit row_of(uint32_t point) { return {words_.data() + point % kRows, kRows}; }
+
+  void finish(uint32_t point) {
+    if (point % kRows != kRows - 1 && point + 1 != graph_.n) return;
+    const size_t first = point / kRows * kRows, n_rows = point + 1 - first;
+    uint64_t* const table = graph_.chosen_bits.data() + first;
+    for (size_t w = 0; w < n_words_; ++w)
+      if (n_rows == kRows)
+        std::copy_n(words_.data() + w * kRows, kRows, table + w * graph_.stride);
+      else
+        std::copy_n(words_.data() + w * kRows, n_rows, table + w * graph_.stride);
+    std::fill(words_.begin(), words_.end(), 0);
+  }
+
+ private:
+  static constexpr size_t kRows = 8;
+  LabelGraph& graph_;
+  size_t n_words_;
+  std::vector<uint64_t> words_;
+};
+
 }  // namespace
 
 bool LabelGraph::suits(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar) {
@@ -77,7 +108,6 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
   if (in_bits) {
     stride = stride_for(n);
     chosen_bits = Buffer<uint64_t>(words_for(n) * stride);
-    std::fill_n(chosen_bits.data(), chosen_bits.size(), uint64_t{0});
   } else {
     chosen_begin.push_back(0);
     for (uint32_t i = 0; i < n; ++i)
@@ -86,6 +116,8 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
   }
 
   Random random(seed);
+  std::optional<EightRows> rows;
+  if (in_bits) rows.emplace(*this);
   std::vector<uint32_t> stamp(in_bits ? 0 : n, n);
   for (uint32_t c = 0; c < n_classes(); ++c) {
     const uint32_t first = class_begin[c], n_own = size(c), n_others = n - n_own;
@@ -98,8 +130,9 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
       clear_bit(same, i);
       const uint32_t point = first + i;
       if (in_bits) {
-        const TakeBit take{chosen_bits.data() + point, stride};
+        const TakeBit take = rows->row_of(point);
         draw_distinct(n_apart, n_others, random, [&](uint32_t draw) { return take(outside(draw)); });
+        rows->finish(point);
         continue;
       }
       uint16_t* next = chosen.data() + chosen_begin[point];

@@ -4,6 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+
 namespace ilhash {
 
 struct LabelKernels {
