@@ -1,6 +1,7 @@
 #include "label_graph.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <optional>
 
@@ -38,6 +39,34 @@ std::vector<uint64_t> plus_bits(const int8_t* z, size_t n) {
   return out;
 }
 
+// The numbers of a Random, some of them at a time.
+class RandomAhead {
+ public:
+  explicit RandomAhead(uint64_t seed) : counter_(Random::first_counter(seed)) {}
+
+  uint32_t below(uint32_t n) { return Random::scale(static_cast<uint32_t>(next() >> 32), n); }
+  void below_twice(uint32_t n, uint32_t& first, uint32_t& second) {
+    const uint64_t bits = next();
+    first = Random::scale(static_cast<uint32_t>(bits >> 32), n);
+    second = Random::scale(static_cast<uint32_t>(bits), n);
+  }
+
+ private:
+  static constexpr size_t kAhead = 256;
+
+  uint64_t next() {
+    if (at_ == kAhead) {
+      label_kernels().random_numbers(counter_, kAhead, numbers_);
+      counter_ += kAhead * Random::kStep;
+      at_ = 0;
+    }
+    return numbers_[at_++];
+  }
+
+  uint64_t counter_, numbers_[kAhead];
+  size_t at_ = kAhead;
+};
+
 // Keeps draws as bits of words that are `stride` apart.
 struct TakeBit {
   uint64_t* words;
@@ -67,7 +96,7 @@ class EightRows {
     uint64_t* const table = graph_.chosen_bits.data() + first;
     for (size_t w = 0; w < n_words_; ++w)
       if (n_rows == kRows)
-        std::copy_n(words_.data() + w * kRows, kRows, table + w * graph_.stride);
+        std::memcpy(table + w * graph_.stride, words_.data() + w * kRows, kRows * sizeof(uint64_t));
       else
         std::copy_n(words_.data() + w * kRows, n_rows, table + w * graph_.stride);
     std::fill(words_.begin(), words_.end(), 0);
@@ -115,7 +144,7 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
     chosen = Buffer<uint16_t>(size_t{chosen_begin.back()} + 1);  // a refused draw is written behind the last one
   }
 
-  Random random(seed);
+  RandomAhead random(seed);
   std::optional<EightRows> rows;
   if (in_bits) rows.emplace(*this);
   std::vector<uint32_t> stamp(in_bits ? 0 : n, n);
@@ -150,62 +179,116 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
 
 namespace {
 
-// Who chose a point, for every point, in ascending order.
-struct ChosenBy {
-  std::vector<uint32_t> begin;
-  Buffer<uint16_t> point;
-
-  explicit ChosenBy(const LabelGraph& graph) : begin(graph.n + size_t{1}, 0), point(graph.chosen_begin.back()) {
-    const uint32_t n_chosen = graph.chosen_begin.back();
-    for (uint32_t a = 0; a < n_chosen; ++a) ++begin[graph.chosen[a] + size_t{1}];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+// Points in turn count whom they chose, by class and side; what they are to those is added up for as long as their class
+// lasts. A pair that chose each other counts once, for the one that comes first.
+class ListTally {
+ public:
+  ListTally(const LabelGraph& graph, const int8_t* z, uint16_t* count, uint16_t* n_plus)
+      : graph_(graph), z_(z), count_(count), n_plus_(n_plus), seen_(graph.n), chosen_(graph.n),
+        counts_(kInTurn * 2 * graph.n_classes(), 0) {
     for (uint32_t i = 0; i < graph.n; ++i)
-      for (uint32_t a = graph.chosen_begin[i]; a < graph.chosen_begin[i + 1]; ++a)
-        point[next[graph.chosen[a]]++] = static_cast<uint16_t>(i);
+      seen_[i].counter = static_cast<uint16_t>(kInTurn * (2 * graph.block[i] + (z[i] > 0)));
+    make_room();
   }
-};
 
-// Two counts for each class: of neighbours on the side of -1, and of +1. A pair that chose each other counts once.
-void tally_lists(const LabelGraph& graph, const int8_t* z, uint16_t* count, uint16_t* n_plus) {
-  const ChosenBy chosen_by(graph);
-  const uint32_t n_classes = graph.n_classes();
-  std::vector<uint16_t> key(graph.n);
-  for (uint32_t i = 0; i < graph.n; ++i) key[i] = static_cast<uint16_t>(2 * graph.block[i] + (z[i] > 0));
-  // Neighbours in turn go to one of four, so that none waits for the one before.
-  constexpr size_t kInTurn = 4;
-  std::vector<uint32_t> counts[kInTurn];
-  for (auto& own : counts) own.assign(2 * size_t{n_classes}, 0);
-  std::vector<uint32_t> stamp(graph.n, graph.n);
-  for (uint32_t i = 0; i < graph.n; ++i) {
-    for (uint32_t a = graph.chosen_begin[i]; a < graph.chosen_begin[i + 1]; ++a) {
-      const uint16_t m = graph.chosen[a];
-      stamp[m] = i;
-      ++counts[a % kInTurn][key[m]];
-    }
-    for (uint32_t a = chosen_by.begin[i]; a < chosen_by.begin[i + 1]; ++a) {
-      const uint16_t m = chosen_by.point[a];
-      counts[a % kInTurn][key[m]] += stamp[m] != i;
-    }
-    for (uint32_t c = 0; c < n_classes; ++c) {
-      uint32_t minus = 0, plus = 0;
-      for (auto& own : counts) {
-        minus += own[2 * c];
-        plus += own[2 * c + 1];
-        own[2 * c] = own[2 * c + 1] = 0;
+  void run() {
+    for (uint32_t c = 0; c < graph_.n_classes(); ++c) {
+      for (uint32_t i = graph_.class_begin[c]; i < graph_.class_begin[c + 1]; ++i) {
+        look_at(i);
+        write_own(i);
       }
-      count[i * n_classes + c] = static_cast<uint16_t>(minus + plus);
-      n_plus[i * n_classes + c] = static_cast<uint16_t>(plus);
+      write_chosen_by(c);
     }
   }
-}
+
+ private:
+  static constexpr uint32_t kInTurn = 4;  // counters of each class and side, so that none waits for the one before
+  static constexpr uint32_t kSide = 16;   // where in a word those on the side of +1 are counted
+
+  // What is looked up of a point that was chosen: in one place what is read, and in one what is written.
+  struct Seen {
+    uint16_t counter = 0;  // the first of its class and side
+    uint16_t by = 0xFFFF;  // for whom the pair was counted already
+  };
+  struct Chosen {
+    uint32_t begin = 0, end = 0;  // in before_: those before it that chose it, as far as points were looked at
+    uint32_t by_class = 0;        // choices of points of the class at hand
+  };
+
+  void make_room() {
+    for (uint32_t i = 0; i < graph_.n; ++i)
+      for (uint32_t a = graph_.chosen_begin[i]; a < graph_.chosen_begin[i + 1]; ++a)
+        chosen_[graph_.chosen[a]].end += graph_.chosen[a] > i;
+    uint32_t next = 0;
+    for (Chosen& point : chosen_) {
+      point.begin = next;
+      next += point.end + 1;  // one place for what does not count
+      point.end = point.begin;
+    }
+    before_ = Buffer<uint16_t>(next);
+  }
+
+  void look_at(uint32_t i) {
+    const auto here = static_cast<uint16_t>(i);
+    Seen* const seen = seen_.data();
+    Chosen* const chosen = chosen_.data();
+    uint16_t* const before = before_.data();
+    uint32_t* const counts = counts_.data();
+    for (uint32_t a = chosen[i].begin; a < chosen[i].end; ++a) seen[before[a]].by = here;
+    const uint32_t own = 1 | static_cast<uint32_t>(z_[i] > 0) << kSide;
+    const uint16_t* const own_choices = graph_.chosen.data() + graph_.chosen_begin[i];
+    const uint32_t n_own = graph_.chosen_begin[i + 1] - graph_.chosen_begin[i];
+    for (uint32_t a = 0; a < n_own; ++a) {
+      const uint32_t m = own_choices[a], is_new = seen[m].by != here;
+      counts[seen[m].counter + a % kInTurn] += is_new;
+      Chosen& other = chosen[m];
+      other.by_class += own & (0 - is_new);
+      before[other.end] = here;  // without a branch
+      other.end += m > i;
+    }
+  }
+
+  void write_own(uint32_t i) {
+    const size_t n_classes = graph_.n_classes();
+    for (size_t c = 0; c < n_classes; ++c) {
+      uint32_t minus = 0, plus = 0;
+      for (uint32_t turn = 0; turn < kInTurn; ++turn) {
+        minus += counts_[2 * c * kInTurn + turn];
+        plus += counts_[(2 * c + 1) * kInTurn + turn];
+      }
+      count_[i * n_classes + c] = static_cast<uint16_t>(count_[i * n_classes + c] + minus + plus);
+      n_plus_[i * n_classes + c] = static_cast<uint16_t>(n_plus_[i * n_classes + c] + plus);
+    }
+    std::fill(counts_.begin(), counts_.end(), 0);
+  }
+
+  void write_chosen_by(uint32_t c) {
+    const size_t n_classes = graph_.n_classes();
+    for (uint32_t m = 0; m < graph_.n; ++m) {
+      uint16_t &all = count_[m * n_classes + c], &plus = n_plus_[m * n_classes + c];
+      all = static_cast<uint16_t>(all + chosen_[m].by_class);
+      plus = static_cast<uint16_t>(plus + (chosen_[m].by_class >> kSide));
+      chosen_[m].by_class = 0;
+    }
+  }
+
+  const LabelGraph& graph_;
+  const int8_t* z_;
+  uint16_t *count_, *n_plus_;
+  std::vector<Seen> seen_;
+  std::vector<Chosen> chosen_;
+  std::vector<uint32_t> counts_;
+  Buffer<uint16_t> before_;
+};
 
 }  // namespace
 
 ClassTally::ClassTally(const LabelGraph& graph, const int8_t* z)
     : count(size_t{graph.n} * graph.n_classes()), n_plus(count.size()) {
+  std::fill_n(count.data(), count.size(), uint16_t{0});
+  std::fill_n(n_plus.data(), n_plus.size(), uint16_t{0});
   if (graph.chosen_bits.empty()) {
-    tally_lists(graph, z, count.data(), n_plus.data());
+    ListTally(graph, z, count.data(), n_plus.data()).run();
     return;
   }
   const std::vector<uint64_t> plus = plus_bits(z, graph.n);

@@ -42,7 +42,7 @@ struct LabelGraph {
 struct ClassTally {
   ClassTally(const LabelGraph& graph, const int8_t* z);
 
-  std::vector<uint16_t> count, n_plus;  // by point, then class
+  Buffer<uint16_t> count, n_plus;  // by point, then class
 };
 
 }  // namespace ilhash

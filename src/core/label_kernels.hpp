@@ -11,6 +11,9 @@
 namespace ilhash {
 
 struct LabelKernels {
+  // The next n numbers of a Random that stands at `counter`.
+  void (*random_numbers)(uint64_t counter, size_t n, uint64_t* out);
+
   // rows[i] has bit j or rows[j] has bit i: both have it. n rows of n_words words.
   void (*symmetrise)(uint64_t* rows, size_t n, size_t n_words);
 
