@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kMostSteps = 40;
 constexpr unsigned kPatience = 6;        // steps before the rate is judged
-constexpr double kStepsForTenth = 3.0;   // each so many steps must bring the distance to a tenth
+constexpr double kStepsForTenth = 4.0;   // each so many steps must bring the distance to a tenth
 constexpr size_t kPartOfRows = 4;        // up to a quarter of the rows are looked up one by one; else all are read
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {

@@ -16,7 +16,7 @@ from ilhash.vectors import GatheredRows, GatheredSparse, SparseRows
 from ._base import SUBSETS, Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
-from ._preconditioner import SAMPLE, Preconditioner
+from ._preconditioner import SAMPLE, Preconditioner, search
 from ._sparse_svm import fit_squared_hinge_sparse
 from ._svm import fit_squared_hinge
 
@@ -24,7 +24,6 @@ from ._svm import fit_squared_hinge
 # gather features than to multiply by a matrix that is mostly zeros (measured: benchmarks/encode.py).
 GATHER_BELOW = 0.25
 GATHER_ROWS = 64
-TOLERANCE = 1e-5  # share of an SVM's objective that it may stay above the minimum, as far as steps tell
 GATHER_ABOVE = 1 << 24  # entries of that matrix: a larger one, which a small file could ask for, is never made
 
 
@@ -145,13 +144,9 @@ class LinearLearner(Learner):
         inverse = None if self.preconditioner is None else self.preconditioner.inverse(features)
         start = None
         if inverse is not None:
-            folded = shift.astype(np.float32), factor.astype(np.float32)
-            solution, margins, _, solved = _core.solve_squared_hinge(
-                rows.with_ones, *folded, y, self.C, inverse, TOLERANCE
-            )
+            start, margins, solved = search(rows.with_ones, y, self.C, inverse, shift, factor)
             if solved:
-                return solution, margins
-            start = solution
+                return start, margins
         return fit_squared_hinge(rows.rescaled(shift, factor).with_ones, y, self.C, start=start)
 
     def _fit_sparse(

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from ilhash import _core
 from ilhash.vectors import GatheredRows
 
 from ._base import Features, Floats
@@ -16,6 +17,7 @@ from ._learner import standardization
 
 SAMPLE = 8_000  # rows of X that it is made of
 MOST_FEATURES = 4_096  # of which products are kept: 64 MiB
+TOLERANCE = 7e-6  # share of an SVM's objective that it may stay above the minimum, as far as steps tell
 ACTIVE = 0.7  # share of rows inside the margin, typically; that it is .5 or 1 costs half a step
 
 
@@ -46,8 +48,13 @@ class Preconditioner:
         # A feature that the sample does not show may vary among the rows of a bit, and has unit variance then.
         hidden = np.flatnonzero(factor == 0)
         gram[hidden, hidden] = 1.0
+        return cls.of_gram(gram, C, n_train)
+
+    @classmethod
+    def of_gram(cls, gram: Floats, C: float, n_train: int) -> Preconditioner:
+        """Return that of the mean of x x' over some rows, with its inverse, so that it travels to workers."""
         made = cls(gram, 2.0 * C * n_train * ACTIVE)
-        made.inverse(None)  # now, so that it travels to workers
+        made.inverse(None)
         return made
 
     @functools.cached_property
@@ -75,5 +82,31 @@ def inverted(matrix: Floats) -> Floats | None:
     lower, failed = scipy.linalg.lapack.spotri(factor, lower=1, overwrite_c=1)
     if failed or not np.isfinite(lower).all():
         return None
-    below: NDArray[np.float32] = np.tril(lower, -1)
-    return np.ascontiguousarray(below + below.T + np.diag(np.diag(lower)))
+    whole = np.ascontiguousarray(lower + lower.T)  # what is not in the lower half is zero
+    whole.flat[:: len(whole) + 1] *= np.float32(0.5)
+    return whole
+
+
+def search(
+    X: Floats,
+    y: Floats,
+    C: float,
+    inverse: Floats,
+    shift: NDArray[np.floating] | None = None,
+    factor: NDArray[np.floating] | None = None,
+) -> tuple[Floats, Floats, bool]:
+    """Return weights of the SVM of (X - shift) * factor and a column of ones, its margins, and whether they will do.
+
+    Parameters
+    ----------
+    X : float32 (N, d + 1), rows, the last column ones
+    y : float32 (N,), targets -1 and +1
+    C : float, weight of the loss
+    inverse : float32 (d + 1, d + 1), about the inverse of the Hessian
+    shift, factor : array (d,), optional, how the columns are standardised; by default they are left alone
+    """
+    d = X.shape[1] - 1
+    own_shift = np.zeros(d, np.float32) if shift is None else shift.astype(np.float32)
+    own_factor = np.ones(d, np.float32) if factor is None else factor.astype(np.float32)
+    weights, margins, _, solved = _core.solve_squared_hinge(X, own_shift, own_factor, y, C, inverse, TOLERANCE)
+    return weights, margins, solved
