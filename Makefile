@@ -92,7 +92,13 @@ $(SANITIZED)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/chec
 	mkdir -p $(@D)
 	$(CXX) $(SANITIZE) $(INSTRUCTIONS) -c $< -o $@
 
-$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o mincut.o zstep.o pair_loss.o digits.o $(KERNELS))
+$(SANITIZED)/test_core: $(addprefix $(SANITIZED)/,tests/test_core.o graph.o label_graph.o label_cut.o label_zstep.o mincut.o zstep.o pair_loss.o digits.o $(KERNELS))
+	$(CXX) $(SANITIZE) $^ -o $@
+
+$(SANITIZED)/test_labels: $(addprefix $(SANITIZED)/,tests/test_labels.o graph.o label_graph.o label_cut.o label_zstep.o mincut.o zstep.o $(KERNELS))
+	$(CXX) $(SANITIZE) $^ -o $@
+
+$(SANITIZED)/test_svm: $(addprefix $(SANITIZED)/,tests/test_svm.o svm.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
 $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o pivots.o nearest.o weighted.o histograms.o $(KERNELS))
@@ -113,7 +119,7 @@ $(SANITIZED)/test_checks: $(addprefix $(SANITIZED)/,tests/test_checks.o $(ROOM_U
 $(SANITIZED)/test_texts: $(addprefix $(SANITIZED)/,tests/test_texts.o texts.o)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_scan test_trees test_cut test_checks test_texts)
+CORE_TESTS := $(addprefix $(SANITIZED)/,test_core test_labels test_svm test_scan test_trees test_cut test_checks test_texts)
 
 test-core:
 	$(MAKE) --jobs=2 $(CORE_TESTS)

@@ -29,7 +29,7 @@ def trainer_for(X: np.ndarray, y: np.ndarray, n_train: int) -> BitTrainer:
     model = ILH(n_bits=1, n_train=n_train, C=C).fit(X, y)
     supervision = model._supervision(X, y, affinity=None, pairs=None)
     plan = model._plan(X, supervision, model._rule(supervision))
-    return BitTrainer(X, model.origin_, supervision, plan, "laplacian", model._learners(X, supervision), 1000)
+    return BitTrainer(X, model.origin_, supervision, plan, "laplacian", model._learners(X, supervision, n_train), 1000)
 
 
 def measure(X: np.ndarray, y: np.ndarray, n_train: int, rounds: int) -> dict[str, float]:

@@ -252,8 +252,8 @@ def test_a_run_goes_on_from_its_checkpoint(sample, name, tmp_path):
     fresh = clone(model).fit(X, y)
     margins, anew = (one.decision_function(X) for one in (resumed, fresh))
     np.testing.assert_array_equal(margins[:, trained], anew[:, trained])
-    # Another processor rounds sums in another way, and that which trained the kept bits may be another.
-    np.testing.assert_allclose(margins, anew, rtol=1e-3, atol=1e-3)
+    # Another processor rounds sums in another way, and another version ends its search elsewhere near the minimum.
+    np.testing.assert_allclose(margins, anew, rtol=1e-2, atol=1e-2)
     assert np.array_equal(resumed.transform(wanted["vectors"]), wanted["codes"])
     margins = resumed.decision_function(wanted["vectors"])
     np.testing.assert_allclose(margins[:, kept], wanted["margins"][:, kept], **CLOSE)

@@ -147,6 +147,18 @@ void check_subsets(size_t n_rows, size_t n_columns, Grid<float> weights, Grid<in
   require_below(columns.flat(), n_columns, "features must be columns of the matrix");
 }
 
+void check_svm(size_t n_rows, size_t n_columns, size_t n_shift, size_t n_factor, Span<float> y, double C,
+               Grid<float> inverse) {
+  require(n_columns > 0, "rows must have a last column of ones");
+  require(n_shift == n_columns - 1 && n_factor == n_columns - 1, "one shift and factor per column but the last");
+  require(y.size == n_rows, "y must have one value per row");
+  require(n_rows < UINT32_MAX, "there must be fewer than 2^32 - 1 rows");
+  require_each(
+      y, [](float target) { return target != 1.0f && target != -1.0f; }, "y must hold -1 and +1 only", "others");
+  require(C > 0 && C <= 1e280, "C must be positive and finite");
+  require(inverse.n_rows == n_columns && inverse.n_columns == n_columns, "inverse must have a row per column of rows");
+}
+
 // ------------------------------------------------------------------------------------------ codes
 
 namespace {

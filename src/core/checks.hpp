@@ -112,6 +112,11 @@ void check_gather(size_t n_rows, size_t n_columns, Span<int64_t> rows, const May
 void check_subsets(size_t n_rows, size_t n_columns, Grid<float> weights, Grid<int32_t> columns, size_t n_bias,
                    size_t out_rows, size_t out_columns);
 
+// Shapes, a positive C, and targets of -1 and +1. Whatever else the numbers are, a search ends, with what it found or
+// with kSlow.
+void check_svm(size_t n_rows, size_t n_columns, size_t n_shift, size_t n_factor, Span<float> y, double C,
+               Grid<float> inverse);
+
 // ------------------------------------------------------------------------------------------ codes
 
 // Tiles as an array of three axes.

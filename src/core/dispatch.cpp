@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "label_kernels.hpp"
 #include "scan_kernels.hpp"
 #include "vector.hpp"
 
@@ -16,15 +17,18 @@ namespace ilhash {
 namespace portable {
 const VectorKernels& table();
 const ScanKernels& scan_table();
+const LabelKernels& label_table();
 }  // namespace portable
 #ifdef ILHASH_X86
 namespace avx2 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
+const LabelKernels& label_table();
 }  // namespace avx2
 namespace avx512 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
+const LabelKernels& label_table();
 }  // namespace avx512
 #endif
 
@@ -35,6 +39,7 @@ struct Level {
   bool supported;
   const VectorKernels& (*table)();
   const ScanKernels& (*scan_table)();
+  const LabelKernels& (*label_table)();
 };
 
 #ifdef ILHASH_X86
@@ -67,10 +72,10 @@ bool has_avx512() {
 Level choose() {
   const Level levels[] = {
 #ifdef ILHASH_X86
-      {"avx512", has_avx512(), avx512::table, avx512::scan_table},
-      {"avx2", has_avx2(), avx2::table, avx2::scan_table},
+      {"avx512", has_avx512(), avx512::table, avx512::scan_table, avx512::label_table},
+      {"avx2", has_avx2(), avx2::table, avx2::scan_table, avx2::label_table},
 #endif
-      {"portable", true, portable::table, portable::scan_table},
+      {"portable", true, portable::table, portable::scan_table, portable::label_table},
   };
   const char* const asked = std::getenv("ILHASH_SIMD");
   for (const Level& level : levels)
@@ -89,6 +94,7 @@ const Level& chosen() {
 
 const VectorKernels& vector_kernels() { return chosen().table(); }
 const ScanKernels& scan_kernels() { return chosen().scan_table(); }
+const LabelKernels& label_kernels() { return chosen().label_table(); }
 const char* vector_level() { return chosen().name; }
 
 }  // namespace ilhash

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "distinct.hpp"
 #include "random.hpp"
 
 namespace ilhash {
@@ -31,27 +32,18 @@ struct Choices {
   Buffer<Index> chosen;
 };
 
-// `k` distinct draws out of `pool` candidates by rejection; stamp[m] == n says that m is taken. Branch-free in the
-// loop: a refused draw is overwritten by the next.
+// As draw_distinct, to `out`; stamp[m] == n says that m is taken. Branch-free in the loop: a refused draw is overwritten
+// by the next.
 template <class Index, class Candidate>
-void draw_distinct(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, uint32_t* stamp, Random& random,
-                   Index* out) {
-  uint32_t taken = 0;
-  const auto offer = [&](uint32_t draw) {
-    const uint32_t m = candidate(draw);
-    out[taken] = static_cast<Index>(m);
-    taken += stamp[m] != n;
+void draw_unstamped(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, uint32_t* stamp, Random& random,
+                    Index* out) {
+  draw_distinct(k, pool, random, [&](uint32_t draw) {
+    const uint32_t m = candidate(draw), is_new = stamp[m] != n;
+    *out = static_cast<Index>(m);
+    out += is_new;
     stamp[m] = n;
-  };
-  uint32_t first, second;
-  // NOLINTBEGIN(bugprone-infinite-loop): `offer` counts what was taken
-  while (taken + 1 < k) {
-    random.below_twice(pool, first, second);
-    offer(first);
-    offer(second);
-  }
-  while (taken < k) offer(random.below(pool));
-  // NOLINTEND(bugprone-infinite-loop)
+    return is_new;
+  });
 }
 
 // The first `k` of a random order of `items`, in place.
@@ -172,10 +164,10 @@ SignedGraphOf<Index> draw_from_classes(const std::vector<uint32_t>& class_sizes,
     const auto outside = [first, size](uint32_t draw) { return draw + size * (draw >= first); };
     for (uint32_t n = first; n < first + size; ++n) {
       stamp[n] = n;
-      draw_distinct(n, same.begin[n + 1] - same.begin[n], size, own, stamp.data(), random,
-                    same.chosen.data() + same.begin[n]);
-      draw_distinct(n, other.begin[n + 1] - other.begin[n], n_points - size, outside, stamp.data(), random,
-                    other.chosen.data() + other.begin[n]);
+      draw_unstamped(n, same.begin[n + 1] - same.begin[n], size, own, stamp.data(), random,
+                     same.chosen.data() + same.begin[n]);
+      draw_unstamped(n, other.begin[n + 1] - other.begin[n], n_points - size, outside, stamp.data(), random,
+                     other.chosen.data() + other.begin[n]);
     }
     first += size;
   }
@@ -247,7 +239,7 @@ SignedGraphOf<Index> draw_from_neighbours(const uint32_t* neighbours, uint32_t n
   for (uint32_t i = 0; i < n; ++i) {
     stamp[i] = i;
     for (uint32_t a = same.begin[i]; a < same.begin[i + 1]; ++a) stamp[same.chosen[a]] = i;
-    draw_distinct(
+    draw_unstamped(
         i, n_other, n, [](uint32_t draw) { return draw; }, stamp.data(), random, other.chosen.data() + other.begin[i]);
   }
   return graph_from_choices(same, other, n, true);
@@ -334,8 +326,18 @@ SignedGraph with_index_for(uint32_t n, Build build) {
 
 }  // namespace
 
+const SignedGraph::Arcs& SignedGraph::drawn() const {
+  std::call_once(of_labels_->once, [&] {
+    const LabelGraph& of = of_labels_->labels;  // of 65,536 points at most
+    of_labels_->arcs = draw_from_classes<uint16_t>(of.class_sizes, of.similar, of.dissimilar, of.seed);
+  });
+  return of_labels_->arcs;
+}
+
 SignedGraph graph_from_classes(const std::vector<uint32_t>& class_sizes, uint32_t similar, uint32_t dissimilar,
                                uint64_t seed) {
+  if (LabelGraph::suits(class_sizes, similar, dissimilar))
+    return SignedGraph(LabelGraph(class_sizes, similar, dissimilar, seed));
   const uint32_t n = std::accumulate(class_sizes.begin(), class_sizes.end(), uint32_t{0});
   return with_index_for(n, [&](auto index) -> SignedGraph {
     return draw_from_classes<decltype(index)>(class_sizes, similar, dissimilar, seed);

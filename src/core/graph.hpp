@@ -4,11 +4,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "buffer.hpp"
+#include "label_graph.hpp"
 
 namespace ilhash {
 
@@ -38,27 +41,43 @@ struct SignedGraphOf {
 
 // Large graphs are bound by memory traffic, nearly all of it targets of arcs; so these take 16 bits each where the
 // points can be numbered by that. Which of the two it is changes nothing but speed.
+//
+// Of a graph of labels, arcs are drawn when somebody asks for them; most z-steps do not.
 class SignedGraph {
  public:
   static constexpr uint32_t kMostPointsFor16Bits = 1u << 16;
 
-  SignedGraph(SignedGraphOf<uint16_t>&& graph) : graph_(std::move(graph)) {}
-  SignedGraph(SignedGraphOf<uint32_t>&& graph) : graph_(std::move(graph)) {}
+  SignedGraph(SignedGraphOf<uint16_t>&& graph) : arcs_(std::move(graph)) {}
+  SignedGraph(SignedGraphOf<uint32_t>&& graph) : arcs_(std::move(graph)) {}
+  explicit SignedGraph(LabelGraph&& labels) : of_labels_(std::make_unique<OfLabels>(std::move(labels))) {}
 
   // f(graph) with the graph as a SignedGraphOf<uint16_t> or <uint32_t>.
   template <class F>
   decltype(auto) visit(F&& f) const {
-    return std::visit(std::forward<F>(f), graph_);
+    return std::visit(std::forward<F>(f), of_labels_ ? drawn() : arcs_);
   }
   uint32_t n() const {
-    return visit([](const auto& graph) { return graph.n; });
+    return of_labels_ ? of_labels_->labels.n : visit([](const auto& graph) { return graph.n; });
   }
   const std::vector<uint32_t>& block() const {
+    if (of_labels_) return of_labels_->labels.block;
     return visit([](const auto& graph) -> const std::vector<uint32_t>& { return graph.block; });
   }
+  // The same graph without arcs, where it is one of labels and small enough.
+  const LabelGraph* labels() const { return of_labels_ ? &of_labels_->labels : nullptr; }
 
  private:
-  std::variant<SignedGraphOf<uint16_t>, SignedGraphOf<uint32_t>> graph_;
+  using Arcs = std::variant<SignedGraphOf<uint16_t>, SignedGraphOf<uint32_t>>;
+  struct OfLabels {
+    explicit OfLabels(LabelGraph&& graph) : labels(std::move(graph)) {}
+    LabelGraph labels;
+    std::once_flag once;
+    Arcs arcs;
+  };
+  const Arcs& drawn() const;
+
+  Arcs arcs_;
+  std::unique_ptr<OfLabels> of_labels_;
 };
 
 // Points are sorted by class. Every point chooses `similar` others of its class and `dissimilar` of the other

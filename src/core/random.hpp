@@ -13,9 +13,12 @@ inline uint64_t mix64(uint64_t x) {  // the finaliser of SplitMix64 (Steele, Lea
 // Counter based, so that successive draws do not wait for one another.
 class Random {
  public:
-  explicit Random(uint64_t seed) : counter_(mix64(seed ^ 0x5851F42D4C957F2DULL)) {}
+  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15ULL;
+  static uint64_t first_counter(uint64_t seed) { return mix64(seed ^ 0x5851F42D4C957F2DULL); }
 
-  uint64_t next() { return mix64(counter_ += 0x9E3779B97F4A7C15ULL); }
+  explicit Random(uint64_t seed) : counter_(first_counter(seed)) {}
+
+  uint64_t next() { return mix64(counter_ += kStep); }
 
   // Uniform in [0, n) up to a bias of n / 2^32, far below what any graph of ours could show.
   uint32_t below(uint32_t n) { return scale(static_cast<uint32_t>(next() >> 32), n); }
@@ -27,10 +30,11 @@ class Random {
     second = scale(static_cast<uint32_t>(bits), n);
   }
 
- private:
   static uint32_t scale(uint32_t bits, uint32_t n) {
     return static_cast<uint32_t>((static_cast<uint64_t>(bits) * n) >> 32);
   }
+
+ private:
   uint64_t counter_;
 };
 

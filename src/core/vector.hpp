@@ -40,6 +40,12 @@ struct VectorKernels {
   // product = x v and image = x' (weight * product), in one pass over x.
   void (*gram_times)(Rows<const float> x, const float* v, const float* weight, float* product, float* image);
 
+  // product = x v.
+  void (*times)(Rows<const float> x, const float* v, float* product);
+
+  // image += the sum over k < n of weight[k] times row which[k] of x, or row k without `which`.
+  void (*add_rows)(Rows<const float> x, const uint32_t* which, size_t n, const float* weight, float* image);
+
   // out[i, b] = bias[b] + sum_j weights[b, j] * x[i, columns[b, j]]: functions of d features each.
   // `tile` is scratch of x.n_columns * kProjectTile floats.
   void (*project_subsets)(Rows<const float> x, const float* weights, const int32_t* columns, const float* bias,

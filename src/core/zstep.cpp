@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "interruption.hpp"
+#include "label_zstep.hpp"
 #include "mincut.hpp"
 #include "random.hpp"
 
@@ -291,6 +293,9 @@ ZStepResult alternate_over(const SignedGraphOf<Index>& graph, const std::vector<
 
 ZStepResult alternate(const SignedGraph& graph, const std::vector<uint32_t>& block, const ZStepOptions& options,
                       int8_t* z) {
+  const LabelGraph* const labels = graph.labels();
+  if (labels && !options.field && !options.attract_weight && block == labels->block)
+    if (std::optional<ZStepResult> result = alternate_classes(*labels, options, z)) return std::move(*result);
   return graph.visit([&](const auto& of_index) { return alternate_over(of_index, block, options, z); });
 }
 

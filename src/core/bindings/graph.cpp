@@ -49,7 +49,23 @@ size_t n_repel(const SignedGraph& graph) {
   return graph.visit([](const auto& g) { return g.repel.count(); });
 }
 
+// Whether a point has an arc at all.
+auto connected(const SignedGraph& signed_graph) {
+  std::vector<uint8_t> out(signed_graph.n(), 1);
+  {
+    const GilReleased released;
+    // Of several points with labels, each has somebody to choose.
+    if (!signed_graph.labels() || signed_graph.n() < 2)
+      signed_graph.visit([&](const auto& graph) {
+        for (uint32_t n = 0; n < graph.n; ++n)
+          out[n] = graph.attract.end[n] > graph.attract.begin[n] || graph.repel.end[n] > graph.repel.begin[n];
+      });
+  }
+  return to_numpy(std::move(out));
+}
+
 bool is_weighted(const SignedGraph& graph) {
+  if (graph.labels()) return false;
   return graph.visit([](const auto& g) { return g.weighted; });
 }
 
@@ -127,6 +143,7 @@ void bind_graph(nb::module_& m) {
       .def_prop_ro("n_repel", &n_repel)
       .def_prop_ro("weighted", &is_weighted)
       .def("triplets", &graph_triplets, "All arcs: source, target, coupling.")
+      .def("connected", &connected, "Whether a point has an arc, as 0 or 1.")
       .def("degrees", &graph_degrees, "Number of arcs at each point.")
       .def("energy", &graph_energy, "z"_a, "E(z) = -sum over ordered pairs of w z z.")
       .def("mean_pull", &mean_pull, "Mean over points of the sum of |w| around them.")

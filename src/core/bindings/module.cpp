@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
   ilhash::bindings::bind_graph(m);
   ilhash::bindings::bind_zstep(m);
   ilhash::bindings::bind_vectors(m);
+  ilhash::bindings::bind_svm(m);
   ilhash::bindings::bind_scan(m);
   ilhash::bindings::bind_cut(m);
   ilhash::bindings::bind_digits(m);

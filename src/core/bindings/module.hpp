@@ -8,6 +8,7 @@ void bind_drawing(nanobind::module_& m);
 void bind_graph(nanobind::module_& m);
 void bind_zstep(nanobind::module_& m);
 void bind_vectors(nanobind::module_& m);
+void bind_svm(nanobind::module_& m);
 void bind_scan(nanobind::module_& m);
 void bind_cut(nanobind::module_& m);
 void bind_digits(nanobind::module_& m);

@@ -268,7 +268,7 @@ class BitTrainer:
         graph = self._graph(draw, rows, lambda: read().values, watch)
         with watch.stage("zstep"):
             step = self._minimize(graph, draw, start())
-        connected = graph.graph.degrees() > 0
+        connected = graph.graph.connected().view(np.bool_)
         own = read() if connected.all() else read().take(np.flatnonzero(connected))
         return _Problem(draw, graph, step, connected, own, step.z[connected], None, attempts)
 

@@ -332,7 +332,7 @@ class ILH(Generational):
             own = {**self.get_params(deep=False), "n_centers": number_of_centers(self.n_centers, self.n_train_)}
             parameters = parameters_of_bits(own, rule.kind, self.scaling_)
             kept = Checkpoint(checkpoint, parameters, self.seed_, self.fingerprint_)
-        learners = self._learners(X, supervision)
+        learners = self._learners(X, supervision, plan.n_train + plan.n_others)
         if rule.kind == "projection":
             supervision = _bounded(supervision)
         start = self._start_of(bits, X, supervision, rule, plan)
@@ -435,13 +435,14 @@ class ILH(Generational):
         """Whether points without supervision are in training sets, at their start."""
         return rule.kind == "projection" and not mac_penalties("mac", self.mac)
 
-    def _learners(self, X: NDArray[Any], supervision: Supervision) -> list[Learner]:
+    def _learners(self, X: NDArray[Any], supervision: Supervision, n_train: int) -> list[Learner]:
         wanted = list(self.hash_function) if isinstance(self.hash_function, list | tuple) else [self.hash_function]
         if not wanted:
             raise ValueError("hash_function must name at least one function, got an empty list")
-        return [self._learner(kind, X, supervision) for kind in wanted]
+        with single_threaded_blas():  # what learners compute for all bits is the same bytes, too
+            return [self._learner(kind, X, supervision, n_train) for kind in wanted]
 
-    def _learner(self, kind: Any, X: Any, supervision: Supervision) -> Learner:
+    def _learner(self, kind: Any, X: Any, supervision: Supervision, n_train: int) -> Learner:
         if isinstance(X, SparseRows):
             refuse_dense_functions(kind)
 
@@ -458,6 +459,7 @@ class ILH(Generational):
             n_trees=self.n_trees,
             tree_depth=self.tree_depth,
             learning_rate=self.learning_rate,
+            n_train=0 if isinstance(X, SparseRows) else n_train,
             sample=sample,
         )
         return make_learner(kind, settings)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ilhash import _core
 from ilhash.storage import Values
-from ilhash.vectors import GatheredRows
+from ilhash.vectors import GatheredRows, scratch
 
 from ._base import (
     ONE_SUBSET,
@@ -28,10 +28,14 @@ from ._base import (
 )
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._preconditioner import ACTIVE, MOST_FEATURES, SAMPLE, Preconditioner, inverted, search
 from ._svm import fit_squared_hinge
 
 KernelExpansions = tuple[Floats | list[Floats], Floats | list[Floats], float]  # coefficients, centres, width
+BLOCK = 256  # rows whose basis functions are computed at a time
 WIDTH_SAMPLE = 1000  # rows that the width of common kernels is taken from
+MEAN_BLOCK = 1024  # rows whose products are added up at a time
+OTHERS = 1.5  # rows beside the centres, per centre, that a Hessian is estimated from
 POOL = 3  # centres of a pool, as a multiple of those that a bit uses
 # Weights of pooled functions as one matrix: a larger one, which a small file could ask for, is never made.
 DENSE_BELOW = 1 << 24
@@ -77,10 +81,10 @@ class RadialBasis:
         The width is by default half the mean squared distance from the rows to the centres.
         """
         factor = standardization(rows, scaling)[1].astype(np.float32)
-        basis = cls(rows.values[centers] * factor, factor, 1.0, features, common)
+        own = rows.values[centers] * factor
         if width is None:
-            width = 0.5 * float(basis.squared_distances(rows.values).mean(dtype=np.float64))
-        return cls(basis.centers, factor, width if width > 0 else 1.0, features, common)
+            width = 0.5 * _mean_squared_distance(rows, factor, own)
+        return cls(own, factor, width if width > 0 else 1.0, features, common)
 
     def squared_distances(self, values: Floats, out: Floats | None = None) -> Floats:
         """Return the squared distances of rows (own features only) to the centres."""
@@ -92,14 +96,34 @@ class RadialBasis:
 
     def evaluate(self, values: Floats, out: Floats) -> None:
         """Write phi of rows (own features only) into ``out``."""
-        self.squared_distances(values, out)
-        out *= np.float32(-1.0 / self.width)
-        np.exp(out, out=out)
+        # exp of 2 x'c / s - |x|^2 / s - |c|^2 / s, in blocks that stay in cache from the product to the exponential.
+        columns = np.ascontiguousarray((self.centers * np.float32(2.0 / self.width)).T)
+        offset = np.einsum("ij,ij->i", self.centers, self.centers) / np.float32(self.width)
+        for first in range(0, len(values), BLOCK):
+            block = out[first : first + BLOCK]
+            scaled = values[first : first + BLOCK] * self.factor
+            np.matmul(scaled, columns, out=block)
+            block -= (np.einsum("ij,ij->i", scaled, scaled) / np.float32(self.width))[:, None]
+            block -= offset
+            np.minimum(block, np.float32(0.0), out=block)
+            np.exp(block, out=block)
 
     def of(self, X: Floats) -> Floats:
         """Return phi of rows with all features."""
         out = np.empty((len(X), len(self.centers)), np.float32)
         self.evaluate(own_columns(X, self.features), out)
+        return out
+
+    def products(self, X: Floats, weights: Floats, bias: Floats) -> Floats:
+        """Return phi @ weights.T + bias (n, b) of rows with all features; phi is never whole in memory."""
+        product = affine(weights, bias)
+        values = own_columns(X, self.features)
+        out = np.empty((len(X), len(weights)), np.float32)
+        phi = np.empty((min(BLOCK, len(X)), len(self.centers)), np.float32)
+        for first in range(0, len(X), BLOCK):
+            some = values[first : first + BLOCK]
+            self.evaluate(some, phi[: len(some)])
+            out[first : first + BLOCK] = product(phi[: len(some)])
         return out
 
     def same_as(self, other: RadialBasis) -> bool:
@@ -147,16 +171,12 @@ class KernelFunction(RowFunction):
         return self.basis.features
 
     def margins(self, X: Floats) -> Floats:
-        return np.asarray(self.basis.of(X) @ self.weights + self.bias, dtype=np.float32)
-
-    def numbers_per_row(self, n_bits: int) -> int:
-        return max(n_bits, len(self.basis.centers))
+        return self.basis.products(X, self.weights[None], np.asarray([self.bias], np.float32))[:, 0]
 
     @classmethod
     def stacked(cls, functions: Sequence[KernelFunction], n_features: int) -> Callable[[Floats], Floats]:
         basis, own = functions[0].basis, stacked_fields(functions, *cls.row)
-        margins = affine(own["weights"], own["bias"])
-        return lambda X: margins(basis.of(X))
+        return lambda X: basis.products(X, own["weights"], own["bias"])
 
     def storage_group(self) -> object:
         return id(self.basis)
@@ -194,7 +214,7 @@ class PoolFunction(RowFunction):
 
     def margins(self, X: Floats) -> Floats:
         own = replace(self.basis, centers=self.basis.centers[self.chosen])
-        return np.asarray(own.of(X) @ self.weights + self.bias, dtype=np.float32)
+        return own.products(X, self.weights[None], np.asarray([self.bias], np.float32))[:, 0]
 
     def numbers_per_row(self, n_bits: int) -> int:
         return max(n_bits, len(self.basis.centers))
@@ -205,8 +225,7 @@ class PoolFunction(RowFunction):
         if len(functions) * len(basis.centers) <= DENSE_BELOW:
             dense = np.zeros((len(functions), len(basis.centers)), np.float32)
             np.put_along_axis(dense, own["chosen"].astype(np.int64), own["weights"], axis=1)
-            product = affine(dense, own["bias"])
-            return lambda X: product(basis.of(X))
+            return lambda X: basis.products(X, dense, own["bias"])
 
         def margins(X: Floats) -> Floats:
             phi, out = basis.of(X), np.empty((len(X), len(functions)), np.float32)
@@ -254,6 +273,8 @@ class KernelLearner(Learner):
     width: float | None = None
     common_sample: GatheredRows | None = None
     pool: bool = False
+    common: RadialBasis | None = None  # around the sample's rows, all features
+    preconditioner: Preconditioner | None = None  # of functions on it
 
     @classmethod
     def from_settings(cls, settings: LearnerSettings) -> KernelLearner:
@@ -262,19 +283,46 @@ class KernelLearner(Learner):
         pool = settings.centers == "pool"
         n_common = settings.n_centers * (POOL if pool else 1)
         sample = None if settings.centers == "private" else settings.sample(max(WIDTH_SAMPLE, n_common))
-        return cls(settings.cost(cls.C), *own, sample, pool)
+        learner = cls(settings.cost(cls.C), *own, sample, pool)
+        if sample is None:
+            return learner
+        basis = learner._around(sample, None)
+        shared = settings.sample(SAMPLE) if settings.n_train > n_common < MOST_FEATURES else None
+        if shared is None or len(shared.values) <= n_common:
+            return replace(learner, common=basis)
+        gram = _mean_products(basis, shared.values)
+        preconditioner = Preconditioner.of_gram(gram, learner.C, settings.n_train)
+        return replace(learner, common=basis, preconditioner=preconditioner)
 
     def fit(self, rows: GatheredRows, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
-        whole = self._basis(rows, features, seed)
+        own_centers = None if self.common_sample is not None else self._own_centers(len(rows.values), seed)
+        whole = self._basis(rows, own_centers, features)
         chosen = self._chosen(len(whole.centers), seed)
         basis = whole if chosen is None else replace(whole, centers=whole.centers[chosen])
-        phi = np.ones((len(z), len(basis.centers) + 1), np.float32)
+        phi = scratch("radial basis", (len(z), len(basis.centers) + 1))
+        phi[:, -1] = 1.0
         basis.evaluate(rows.values, phi[:, :-1])
-        solution, margins = fit_squared_hinge(phi, z.astype(np.float32), self.C)
+        inverse = None
+        if own_centers is not None:
+            inverse = _own_inverse(phi, own_centers, self.C)
+        elif self.preconditioner is not None and features is None:
+            inverse = self.preconditioner.inverse(chosen)
+        solution, margins = self._solve(phi, z.astype(np.float32), inverse)
         weights, bias = solution[:-1].copy(), np.float32(solution[-1])
         if chosen is None or features is not None:  # a basis of the bit's own needs no more than the bit uses
             return Fitted(KernelFunction(basis, weights, bias), margins, z)
         return Fitted(PoolFunction(whole, chosen, weights, bias), margins, z)
+
+    def _solve(self, phi: Floats, y: Floats, inverse: Floats | None) -> tuple[Floats, Floats]:
+        start = None
+        if inverse is not None:
+            start, margins, solved = search(phi, y, self.C, inverse)
+            if solved:
+                return start, margins
+        return fit_squared_hinge(phi, y, self.C, start=start)
+
+    def _own_centers(self, n_rows: int, seed: int) -> NDArray[np.int64]:
+        return _core.permuted(n_rows, seed, 0, min(self.n_centers, n_rows))
 
     def _chosen(self, n_pool: int, seed: int) -> NDArray[np.int32] | None:
         """Return the centres of a pool that a bit uses; None: there is no pool, or the bit uses all."""
@@ -282,17 +330,62 @@ class KernelLearner(Learner):
             return None
         return np.sort(_core.permuted(n_pool, seed, 0, self.n_centers)).astype(np.int32)
 
-    def _basis(self, rows: GatheredRows, features: Features, seed: int) -> RadialBasis:
-        if self.common_sample is None:
-            count = min(self.n_centers, len(rows.values))
-            centers = _core.permuted(len(rows.values), seed, 0, count)
-            return RadialBasis.around(rows, centers, self.scaling, self.width, features)
+    def _basis(self, rows: GatheredRows, own_centers: NDArray[np.int64] | None, features: Features) -> RadialBasis:
         sample = self.common_sample
-        if features is not None:
-            columns = np.append(features, sample.with_ones.shape[1] - 1)
-            sample = GatheredRows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
+        if own_centers is not None or sample is None:
+            centers = np.arange(0) if own_centers is None else own_centers
+            return RadialBasis.around(rows, centers, self.scaling, self.width, features)
+        if features is None:
+            return self._around(sample, None) if self.common is None else self.common
+        columns = np.append(features, sample.with_ones.shape[1] - 1)
+        part = GatheredRows(sample.with_ones[:, columns], sample.mean[features], sample.variance[features])
+        return self._around(part, features)
+
+    def _around(self, sample: GatheredRows, features: Features) -> RadialBasis:
+        """Return the basis around the first of the common sample's rows."""
         centers = np.arange(min(self.n_centers * (POOL if self.pool else 1), len(sample.values)))
         return RadialBasis.around(sample, centers, self.scaling, self.width, features, common=features is None)
+
+
+def _mean_squared_distance(rows: GatheredRows, factor: Floats, centers: Floats) -> float:
+    """Return the mean over rows x and centres c of |factor * x - c|^2, from means and variances alone."""
+    scale, own = factor.astype(np.float64), centers.astype(np.float64)
+    mean = scale * rows.mean
+    spread = float(scale**2 @ rows.variance)
+    return spread + float(np.mean(np.sum((own - mean) ** 2, axis=1)))
+
+
+def _mean_products(basis: RadialBasis, values: Floats) -> Floats:
+    """Return the mean of x x' over rows, x being their basis functions and a one."""
+    total = np.zeros((len(basis.centers) + 1,) * 2, np.float32)
+    phi = np.ones((min(MEAN_BLOCK, len(values)), len(total)), np.float32)
+    for first in range(0, len(values), MEAN_BLOCK):
+        some = values[first : first + MEAN_BLOCK]
+        basis.evaluate(some, phi[: len(some), :-1])
+        total += phi[: len(some)].T @ phi[: len(some)]
+    return total / np.float32(len(values))
+
+
+def _own_inverse(phi: Floats, centers: NDArray[np.int64], C: float) -> Floats | None:
+    """Return about the inverse of the Hessian where centres are some of the rows; None where it would cost too much.
+
+    Other rows stand for one another, so some of them do. Those at the centres do not: each of them is the only row that
+    is so near to its centre.
+    """
+    n, d = phi.shape
+    others = np.ones(n, np.bool_)
+    others[centers] = False
+    rest = np.flatnonzero(others)
+    if len(rest) < OTHERS * d:
+        return None
+    some = rest[:: max(1, int(len(rest) / (OTHERS * d)))]
+    at_centers, at_others = phi[centers], phi[some]
+    hessian = np.asarray(at_others.T @ at_others)
+    hessian *= np.float32(len(rest) / len(some))
+    hessian += at_centers.T @ at_centers
+    hessian *= np.float32(2.0 * C * ACTIVE)
+    hessian.flat[:: d + 1] += np.float32(1.0)
+    return inverted(hessian)
 
 
 register(KernelFunction, KernelLearner.from_settings)

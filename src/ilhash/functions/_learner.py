@@ -79,6 +79,8 @@ class LearnerSettings:
     centers : {"common", "pool", "private"}
         Whether all kernel functions of a model have the same centres, some of the same pool each, or their own.
     n_trees, tree_depth, learning_rate : int, int and float, of boosted trees
+    n_train : int, optional
+        Rows that each bit is fitted to, where that is known; linear functions then share what makes them fast.
     sample : callable, gives so many seeded rows with all features, the same for all bits, or None where there are none
     """
 
@@ -90,6 +92,7 @@ class LearnerSettings:
     n_trees: int = 200
     tree_depth: int = 6
     learning_rate: float = 0.2
+    n_train: int = 0
     sample: Callable[[int], GatheredRows | None] = lambda size: None
 
     def __post_init__(self) -> None:
@@ -98,6 +101,7 @@ class LearnerSettings:
         if self.kernel_width is not None:
             check_positive("kernel_width", self.kernel_width)
         check_choice("centers", self.centers, ("common", "pool", "private"))
+        check_count("n_train", self.n_train, 0)
         check_count("n_trees", self.n_trees, 1, MOST)
         check_count("tree_depth", self.tree_depth, 1, MOST_LEVELS)
         check_positive("learning_rate", self.learning_rate)

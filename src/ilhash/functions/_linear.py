@@ -16,6 +16,7 @@ from ilhash.vectors import GatheredRows, GatheredSparse, SparseRows
 from ._base import SUBSETS, Features, Floats, HashFunction, RowFunction, affine, own_columns, stacked_fields
 from ._kinds import register
 from ._learner import Fitted, Learner, LearnerSettings, standardization
+from ._preconditioner import SAMPLE, Preconditioner, search
 from ._sparse_svm import fit_squared_hinge_sparse
 from ._svm import fit_squared_hinge
 
@@ -109,21 +110,44 @@ class LinearLearner(Learner):
     C: float = 0.01
     scaling: str = "columns"
     automatic: bool = False
+    preconditioner: Preconditioner | None = None
 
     @classmethod
     def from_settings(cls, settings: LearnerSettings) -> LinearLearner:
         """Return the learner that a model's parameters mean."""
-        return cls(settings.cost(cls.C), settings.scaling, settings.C == "auto")
+        C = settings.cost(cls.C)
+        sample = settings.sample(SAMPLE) if settings.n_train else None
+        preconditioner = None
+        if isinstance(sample, GatheredRows):
+            preconditioner = Preconditioner.of(sample, settings.scaling, C, settings.n_train)
+        return cls(C, settings.scaling, settings.C == "auto", preconditioner)
 
     def fit(self, rows: GatheredRows | GatheredSparse, z: NDArray[np.int8], features: Features, seed: int) -> Fitted:
         shift, factor = standardization(rows, self.scaling)
         if isinstance(rows, GatheredSparse):
             return self._fit_sparse(rows, z, features, factor)
-        scaled = rows.rescaled(shift, factor)
-        solution, margins = fit_squared_hinge(scaled.with_ones, z.astype(np.float32), self.C)
+        y = z.astype(np.float32)
+        solution, margins = self._preconditioned(rows, shift, factor, y, features)
         weights = solution[:-1] * factor
         function = LinearFunction(weights.astype(np.float32), np.float32(solution[-1] - weights @ shift), features)
         return Fitted(function, margins, z)
+
+    def _preconditioned(
+        self,
+        rows: GatheredRows,
+        shift: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        y: Floats,
+        features: Features,
+    ) -> tuple[Floats, Floats]:
+        """Return the SVM of standardised rows and its margins, by the model's preconditioner as far as that leads."""
+        inverse = None if self.preconditioner is None else self.preconditioner.inverse(features)
+        start = None
+        if inverse is not None:
+            start, margins, solved = search(rows.with_ones, y, self.C, inverse, shift, factor)
+            if solved:
+                return start, margins
+        return fit_squared_hinge(rows.rescaled(shift, factor).with_ones, y, self.C, start=start)
 
     def _fit_sparse(
         self, rows: GatheredSparse, z: NDArray[np.int8], features: Features, factor: NDArray[np.float64]

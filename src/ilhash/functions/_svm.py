@@ -39,11 +39,13 @@ def squared_hinge_objective(
     return float(0.5 * w64 @ w64 + C * slack @ slack)
 
 
-def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -> tuple[Floats, Floats]:
+def fit_squared_hinge(
+    X: Floats, y: Floats, C: float, tolerance: float = 2e-5, start: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the weights of the SVM and its margins X w, for y of -1 and +1.
 
     One of the columns of X is ones if a bias is wanted; the objective may stay above its minimum by the share
-    ``tolerance`` of it.
+    ``tolerance`` of it. ``start`` are weights that another search ended with, for which conjugate gradients were slow.
     """
     n, d = X.shape
     if d > n:
@@ -51,7 +53,7 @@ def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -
         basis, coordinates = scipy.linalg.qr(X.T, mode="economic", check_finite=False)
         inner, margins = fit_squared_hinge(np.ascontiguousarray(coordinates.T), y, C, tolerance)
         return (basis @ inner).astype(np.float32), margins
-    solved = _newton(X, y, C, tolerance)
+    solved = _newton(X, y, C, tolerance, start)
     if solved is None:
         # Single precision can fail on ill-conditioned data under a very large C; double precision takes longer.
         weights = fit_squared_hinge_float64(X, y, C)
@@ -59,16 +61,20 @@ def fit_squared_hinge(X: Floats, y: Floats, C: float, tolerance: float = 2e-5) -
     return solved
 
 
-def _newton(X: Floats, y: Floats, C: float, tolerance: float) -> tuple[Floats, Floats] | None:
+def _newton(
+    X: Floats, y: Floats, C: float, tolerance: float, start: Floats | None = None
+) -> tuple[Floats, Floats] | None:
     """Return weights and margins, or None where float32 is not enough."""
     n, d = X.shape
-    w, margins = np.zeros(d, np.float32), np.zeros(n, np.float32)
+    w = np.zeros(d, np.float32) if start is None or not np.isfinite(start).all() else start.copy()
+    margins = np.zeros(n, np.float32) if start is None else X @ w
     slack, pull, active = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.uint8)
-    objective = C * _core.hinge(margins, y, slack, pull, active)
+    objective = 0.5 * float(w @ w) + C * _core.hinge(margins, y, slack, pull, active)
     hessian = _Hessian(X, C)
-    if not hessian.of_every_few_rows():
+    hessian.exact = start is not None
+    if not (hessian.form(active.view(np.bool_)) if hessian.exact else hessian.of_every_few_rows()):
         return None
-    gradient = np.float32(2.0 * C) * (pull @ X)
+    gradient = w + np.float32(2.0 * C) * (pull @ X)
     full_step_before = False
     for _ in range(_MAX_STEPS):
         step = hessian.newton_step(gradient, active.view(np.bool_))
