@@ -1,5 +1,7 @@
 """The other hashing methods, one file each, under the contract of :class:`ilhash.ILH`.
 
+The way it takes::
+
     fit(X, y)  ->  TrainingData: which rows may be drawn, their labels, the origin
                      |  training_set()      rows (N, D) relative to the origin, labels as an indicator (N, L)
                      v
