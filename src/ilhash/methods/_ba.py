@@ -108,8 +108,8 @@ class BA(Method):
 
     Minimises ``sum |x_n - f(h(x_n))|^2`` by auxiliary coordinates: ``sum |x_n - f(z_n)|^2 + mu |z_n - h(x_n)|^2`` over
     codes z_n in {-1,+1}, the decoder f (least squares) and the encoder h (one linear SVM per bit) in turn, mu growing
-    until z_n = h(x_n) for all points or the iterations are over. For a fixed mu the objective never rises. X is centred and
-    scaled by one factor to a mean variance of 1.
+    until z_n = h(x_n) for all points or the iterations are over. For a fixed mu the objective never rises. X is centred
+    and scaled by one factor to a mean variance of 1.
 
     Parameters
     ----------
