@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from jupyter_client.connect import ConnectionFileMixin
+
 import ilhash
 
 project = "ilhash"
@@ -24,6 +26,9 @@ nb_execution_timeout = 240
 nb_execution_in_temp = True  # what a tutorial writes is gone afterwards
 nb_merge_streams = True
 nb_number_source_lines = False
+
+# Kernels are spoken to through files of this user, not through ports of the machine.
+ConnectionFileMixin.transport.default_value = "ipc"
 
 # -- Docstrings ---------------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
