@@ -35,13 +35,13 @@ def draw(found, where):
     """Draw a query of each digit, and beside it what each search finds: green where it is the same digit."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 4.25), layout="constrained")
+    figure = Figure(figsize=(12, 4.5), layout="constrained")
     for axes, (title, (ids, precision)) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
         rows = [line(query, ids[query, :NEIGHBOURS]) for query in SHOWN]
         axes.imshow(np.concatenate(rows), interpolation="nearest")
         axes.set(xticks=[], yticks=[], frame_on=False)
         axes.set_title(f"{title}\nprecision@10 {precision:.3f}", fontsize=11)
-    figure.savefig(where, dpi=100)
+    figure.savefig(where, dpi=100, bbox_inches="tight")
 
 
 def line(query, nearest):

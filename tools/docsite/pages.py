@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 TOP |= {"SECURITY.md": "reporting.md"}
 
-# The order of the pages in the navigation; a page that is named nowhere comes under the last heading.
+# The sections of the navigation and their pages; a page that is named nowhere comes under the last one.
 SECTIONS = {
-    "Using it": ["guide", "supervision", "choosing", "methods", "search", "evaluation", "serve"],
-    "Data and scale": ["sparse", "scaling", "engines", "learning", "feedback", "ties", "gist", "infinite-digits"],
-    "How it works": ["method", "architecture", "files", "store", "security"],
+    "Using": ["overview", "guide", "supervision", "choosing", "methods", "search", "evaluation", "serve"],
+    "Data": ["sparse", "scaling", "engines", "learning", "feedback", "ties", "gist", "infinite-digits"],
+    "Inside": ["method", "architecture", "files", "store", "security"],
     "Measured": ["benchmarks", "results/README", "reproduce", "supervision-results"],
 }
 LAST = "More"
@@ -92,7 +92,7 @@ def lay_out(target: Path) -> None:
         text = page.read_text(encoding="utf-8")
         new = relinked(text, page, placed)
         if place == "index.md":
-            new += contents(placed)
+            new += lay_out_sections(target, placed)
         write(target / place, new)
         for _, link in LINK.findall(new):
             if "://" not in link and not link.startswith(("#", "mailto:")):
@@ -108,23 +108,35 @@ def _bring(target: Path, wanted: Path) -> None:
         shutil.copyfile(source, Path(os.path.normpath(wanted)))
 
 
-def contents(placed: dict[Path, str]) -> str:
-    """Return the navigation: hidden tables of contents at the end of the first page."""
-    left = [place.removesuffix(".md") for place in placed.values()]
-    left.remove("index")
-    tutorials = [place for place in left if place.startswith("tutorials/") and place != "tutorials/index"]
+def sections(placed: dict[Path, str]) -> dict[str, list[str]]:
+    """Return the sections of the navigation, each with its pages; every page but the first and tutorials is in one.
+
+    Parameters
+    ----------
+    placed : every page and its place in the site
+
+    Returns
+    -------
+    dict of str to list of str
+    """
+    left = [place.removesuffix(".md") for place in placed.values() if place != "index.md"]
     left = [place for place in left if not place.startswith("tutorials/")]
-    sections: dict[str, list[str]] = {"Tutorials": ["tutorials/index"]} if tutorials else {}
-    for name, wanted in SECTIONS.items():
-        sections[name] = [place for place in wanted if place in left]
-        left = [place for place in left if place not in wanted]
-    sections["Reference"] = ["api/index", "commands/index"]
-    sections[LAST] = left
-    told = ""
-    for name, places in sections.items():
-        lines = "\n".join(places)
-        told += f"\n\n```{{toctree}}\n:hidden:\n:caption: {name}\n\n{lines}\n```\n"
-    return told
+    found = {name: [place for place in wanted if place in left] for name, wanted in SECTIONS.items()}
+    named = {place for places in found.values() for place in places}
+    return found | {LAST: [place for place in left if place not in named]}
+
+
+def lay_out_sections(target: Path, placed: dict[Path, str]) -> str:
+    """Write a page for every section, and return the navigation: a hidden table of contents for the first page."""
+    entries = ["tutorials/index"]
+    for name, places in sections(placed).items():
+        if name == LAST:
+            entries += ["api/index", "commands/index"]
+        entries.append(f"sections/{name.lower()}")
+        lines = "\n".join(f"/{place}" for place in places)
+        write(target / "sections" / f"{name.lower()}.md", f"# {name}\n\n```{{toctree}}\n:maxdepth: 2\n\n{lines}\n```\n")
+    lines = "\n".join(entries)
+    return f"\n```{{toctree}}\n:hidden:\n\n{lines}\n```\n"
 
 
 def write(path: Path, text: str) -> None:
