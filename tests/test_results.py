@@ -18,8 +18,9 @@ finally:
 PAGES = {str(page.relative_to(ROOT)): page for page in results.pages()}
 FILES = sorted(path for path in (ROOT / "docs" / "results").glob("*.json"))
 
-# Tables of numbers whose runs are not committed, by page and first line: most hold times of a quiet machine, or took hours.
-# The list may only shrink. Record the run (benchmarks/record.py), put the marker above the table, and take its line out.
+# Tables of numbers whose runs are not committed, by page and first line: most hold times of a quiet machine, or took
+# hours. The list may only shrink: record the run (benchmarks/record.py), put the marker above the table, and take its
+# line out. A few hold no measurement (parameters), and that of corrections has its own test in tests/experiments.
 NOT_YET_RECORDED = {
     "README.md": [
         "| | MNIST pixels | Fashion-MNIST pixels | CIFAR-10 GIST |",
