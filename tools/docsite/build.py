@@ -34,10 +34,13 @@ def main() -> int:
     commands.lay_out(sources)
     # Tutorials run as a user's programs do: in their own folders, with the data that are bundled.
     os.environ.pop("ILHASH_DATA", None)
-    os.environ.setdefault("IPYTHONDIR", str(sources / ".ipython"))
+    profile = sources / ".ipython" / "profile_default"
+    os.environ["IPYTHONDIR"] = str(profile.parent)
+    # Kernels listen on the loopback address while their page is built; they would say so on every page.
+    pages.write(profile / "ipython_kernel_config.py", "c.IPKernelApp.log_level = 40\n")
     doctrees = given.output.with_name(f"{given.output.name}-doctrees")
     strict = ["-W", "--keep-going", "-q", "-E", "-a", "-c", str(HERE), "-d", str(doctrees)]
-    quick = ["-D", "nb_execution_mode=off"] if given.quick else []
+    quick = ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"] if given.quick else []
     failed = build_main([*strict, *quick, "-b", "html", str(sources), str(given.output)])
     print(f"{'failed' if failed else 'built'} in {time.monotonic() - began:.0f} s: {given.output / 'index.html'}")
     return failed

@@ -1,11 +1,7 @@
 """How Sphinx makes the site; ``build.py`` lays out its sources and calls it."""
 
 import os
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-from jupyter_client.connect import ConnectionFileMixin
 
 import ilhash
 
@@ -21,14 +17,11 @@ templates_path: list[str] = []
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 nb_execution_mode = "force"
-nb_execution_raise_on_error = True  # a broken cell breaks the build
+nb_execution_show_tb = True  # a broken cell is a warning, with its traceback, and so breaks the build
 nb_execution_timeout = 240
 nb_execution_in_temp = True  # what a tutorial writes is gone afterwards
 nb_merge_streams = True
 nb_number_source_lines = False
-
-# Kernels are spoken to through files of this user, not through ports of the machine.
-ConnectionFileMixin.transport.default_value = "ipc"
 
 # -- Docstrings ---------------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
