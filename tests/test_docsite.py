@@ -119,7 +119,7 @@ def test_a_step_of_a_tutorial_is_at_most_a_screen(page):
     steps = cells.CELL.findall(page.read_text(encoding="utf-8"))
     assert len(steps) >= 5
     assert max(step.count("\n") for step in steps) <= 26
-    assert max(len(line) for step in steps for line in step.splitlines()) <= 140
+    assert max(len(line) for step in steps for line in step.splitlines()) <= 100
 
 
 def test_the_readme_is_two_screens_at_most():

@@ -1,4 +1,7 @@
-"""The whole site, built and looked at in a real browser without a network; and the page of `ilhash reproduce`."""
+"""The whole site, built and looked at in a real browser without a network; and the page of `ilhash reproduce`.
+
+The environment variable ILHASH_SITE names a site that is built already.
+"""
 
 import functools
 import http.server
@@ -23,6 +26,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    if "ILHASH_SITE" in os.environ:  # what `make docs` has built
+        return Path(os.environ["ILHASH_SITE"]).resolve()
     pytest.importorskip("sphinx", reason='pip install "ilhash[docs]"')
     built = tmp_path_factory.mktemp("site") / "docs"
     session = {**os.environ, "XDG_RUNTIME_DIR": str(built.parent)}  # without which a package of PostgreSQL warns
@@ -94,7 +99,7 @@ def test_pages_are_for_everybody(browser, address, name, scheme, width):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     loaded, said = [], []
-    page.on("response", loaded.append)
+    page.on("response", lambda one: loaded.append(one))
     page.on("console", lambda one: said.append(one.text) if one.type in ("error", "warning") else None)
     page.goto(address + name)
     page.wait_for_load_state("networkidle")

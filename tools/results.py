@@ -168,6 +168,22 @@ def _quality(found: Record) -> list[str]:
     return [*lines, *(line_of([bits, t.removeprefix("0"), i.removeprefix("0")]) for (bits, t), (_, i) in both)]
 
 
+@view("table", of="unlabeled")
+def _unlabeled(found: Record) -> list[str]:
+    """Precision and likeness of bits, two columns for each dataset."""
+    data = [{row[0]: row[1:] for row in map(cells, lines[2:])} for lines in tables(found["output"])]
+    names = {
+        "the same, one sweep": "the same, `max_sweeps=1`",
+        "100 and 100, a tenth of the features": '100 and 100, `diversity="tf"`, `n_features=0.1`',
+    }
+    heads = ["GloVe words", "CIFAR-10 GIST", "CIFAR-10 edge histograms"]
+    lines = [f"| | {' | '.join(f'{head} | alike' for head in heads)} |", "|---" * 7 + "|"]
+    for name in data[0]:
+        values = [value.removeprefix("0") for told in data for value in told[name]]
+        lines.append(line_of([names.get(name, name), *values]))
+    return lines
+
+
 # ------------------------------------------------------------------------------------------------ comparison
 
 

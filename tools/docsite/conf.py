@@ -37,6 +37,7 @@ show_warning_types = True
 html_theme = "pydata_sphinx_theme"
 html_title = "ilhash"
 html_static_path = [str(Path(__file__).parent / "static")]
+html_favicon = "static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
