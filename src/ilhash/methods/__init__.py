@@ -62,6 +62,11 @@ def available() -> dict[str, str]:
     Returns
     -------
     dict of str to str, in the order of the overview: without labels first; :func:`registered` names those of users
+
+    Examples
+    --------
+    >>> available()["LSH"]
+    'Signs of random Gaussian projections of the centred vectors; needs nothing but the mean.'
     """
     return {name: (get(name).__doc__ or "").splitlines()[0] for name in _HOMES}
 
@@ -120,6 +125,11 @@ def get(name: str) -> Any:
     Returns
     -------
     type, a subclass of Hasher
+
+    Examples
+    --------
+    >>> get("itq").__name__
+    'ITQ'
     """
     known = {known.lower(): known for known in (*_HOMES, *_REGISTERED)}
     found = known.get(str(name).lower())
