@@ -32,11 +32,12 @@ endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
+.PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
   bench lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
+	@echo "make docs      the documentation site in build/docs, its tutorials executed (some minutes)"
 	@echo "make test      lint, types, C++ tests under sanitizers, a few seconds of fuzzing, Python tests, wheel in a clean environment"
 	@echo "make test-all  the same with the slow tier"
 	@echo "make fuzz      bytes of a fuzzer against the core, then forged files, FUZZ_SECONDS each (by default an hour)"
@@ -53,6 +54,10 @@ $(READY): requirements-dev.lock pyproject.toml CMakeLists.txt $(CORE) $(PACKAGES
 
 demo: $(READY)
 	$(BIN)/ilhash demo --output demo-output
+
+# Fails at a warning, a link that leads nowhere or a cell that does not run; asks nothing of any network.
+docs: $(READY)
+	$(BIN)/python tools/docsite/build.py --output build/docs
 
 test: lint test-core test-tsan test-fuzz test-python test-wheel
 
@@ -203,6 +208,9 @@ test-wheel: $(READY)
 	test -s $(CLEAN_VENV)/lib/python*/site-packages/ilhash/serve/page/index.html
 	cd build && clean-venv/bin/ilhash demo --output clean-demo
 	test -s build/clean-demo/digits.png
+	$(BIN)/python tools/docsite/cells.py docs/tutorials/first-codes.md > build/first-codes.py
+	cd build && rm -rf clean-tutorial && mkdir clean-tutorial && cd clean-tutorial && \
+	  MPLBACKEND=Agg ../clean-venv/bin/python ../first-codes.py
 
 # Everything that ilhash and its extras need at run time, in the versions that were tested.
 materials: $(READY)

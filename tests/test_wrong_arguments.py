@@ -482,6 +482,7 @@ def of_ensembles(table, folder):
     table.put("training_rows", trained.training_rows, {"bit": 0, **given}, given)
     table.put("__getitem__", lambda which: trained[which], {"which": 0})
     table.put("get", methods.get, {"name": "ITQ"})
+    table.put("register", methods.register, {"kind": methods.ITQ})
 
 
 def of_feedback(table, folder):

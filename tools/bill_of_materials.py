@@ -18,7 +18,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NOT_AT_RUN_TIME = {"dev"}  # extras for those who work on ilhash itself
+NOT_AT_RUN_TIME = {"dev", "docs"}  # extras for those who work on ilhash itself
 
 # Licences that ask for nothing but to be named. Whatever is not here is looked at by a person before it is.
 PERMISSIVE = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-0", "MIT-CMU"}

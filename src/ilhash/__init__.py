@@ -79,6 +79,11 @@ def core_simd() -> str:
     Returns
     -------
     str, ``avx512``, ``avx2`` or ``portable``
+
+    Examples
+    --------
+    >>> core_simd() in ("avx512", "avx2", "portable")
+    True
     """
     from ilhash import _core
 

@@ -63,6 +63,11 @@ def bytes_per_code(n_bits: int) -> int:
     Returns
     -------
     int, bytes of a code
+
+    Examples
+    --------
+    >>> bytes_per_code(64), bytes_per_code(65)
+    (8, 9)
     """
     return (check_count("n_bits", n_bits) + 7) // 8
 
@@ -117,6 +122,11 @@ def pack(bits: NDArray[Any]) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> pack(np.array([[True, False, True]]))
+    array([[160]], dtype=uint8)
     """
     bits = np.asarray(as_array("bits", bits))
     if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[1] == 0:
@@ -134,6 +144,11 @@ def unpack(codes: Codes, n_bits: int) -> NDArray[np.bool_]:
     Returns
     -------
     bool array (n, n_bits), one row per code
+
+    Examples
+    --------
+    >>> unpack(np.array([[160]], np.uint8), 3)
+    array([[ True, False,  True]])
     """
     array = check(codes, check_count("n_bits", n_bits))
     return np.unpackbits(array, axis=1, count=n_bits).view(np.bool_)
@@ -210,6 +225,11 @@ def to_lsb_first(codes: Codes, n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), the same codes, least significant bit first
+
+    Examples
+    --------
+    >>> to_lsb_first(np.array([[160]], np.uint8), 3)
+    array([[5]], dtype=uint8)
     """
     return np.take(_REVERSED, check(codes, n_bits))
 
@@ -224,6 +244,11 @@ def from_lsb_first(codes: Codes, n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_lsb_first(np.array([[5]], np.uint8), 3)
+    array([[160]], dtype=uint8)
     """
     return check(np.take(_REVERSED, _table(codes, n_bits, "codes", np.uint8)), n_bits)
 
@@ -238,6 +263,11 @@ def to_int8_offset(codes: Codes, n_bits: int) -> NDArray[np.int8]:
     Returns
     -------
     int8 array (n, ceil(n_bits / 8)), the same codes
+
+    Examples
+    --------
+    >>> to_int8_offset(np.array([[160]], np.uint8), 8)
+    array([[32]], dtype=int8)
     """
     return (check(codes, n_bits) ^ np.uint8(128)).view(np.int8)
 
@@ -252,6 +282,11 @@ def from_int8_offset(codes: NDArray[np.int8], n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_int8_offset(np.array([[32]], np.int8), 8)
+    array([[160]], dtype=uint8)
     """
     return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8) ^ np.uint8(128), n_bits)
 
@@ -266,6 +301,11 @@ def to_int8_view(codes: Codes, n_bits: int) -> NDArray[np.int8]:
     Returns
     -------
     int8 array (n, ceil(n_bits / 8)), the same memory
+
+    Examples
+    --------
+    >>> to_int8_view(np.array([[160]], np.uint8), 8)
+    array([[-96]], dtype=int8)
     """
     return check(codes, n_bits).view(np.int8)
 
@@ -280,6 +320,11 @@ def from_int8_view(codes: NDArray[np.int8], n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_int8_view(np.array([[-96]], np.int8), 8)
+    array([[160]], dtype=uint8)
     """
     return check(_table(codes, n_bits, "codes", np.int8).view(np.uint8), n_bits)
 
@@ -331,6 +376,11 @@ def to_hex(codes: Codes, n_bits: int) -> list[str]:
     Returns
     -------
     list of str, one per code
+
+    Examples
+    --------
+    >>> to_hex(np.array([[160, 128]], np.uint8), 9)
+    ['a080']
     """
     array = check(codes, n_bits)
     return _cut(array.tobytes().hex(), 2 * array.shape[1])
@@ -346,6 +396,11 @@ def from_hex(texts: Sequence[str], n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_hex(['a080'], 9)
+    array([[160, 128]], dtype=uint8)
     """
     width = bytes_per_code(n_bits)
     joined = _joined(texts, 2 * width, _HEX, f"hexadecimal digits each for {n_bits} bits")
@@ -362,6 +417,11 @@ def to_text(codes: Codes, n_bits: int) -> list[str]:
     Returns
     -------
     list of str, one per code
+
+    Examples
+    --------
+    >>> to_text(np.array([[160]], np.uint8), 3)
+    ['101']
     """
     digits = unpack(codes, n_bits).view(np.uint8) + np.uint8(ord("0"))
     return _cut(digits.tobytes().decode("ascii"), n_bits)
@@ -377,6 +437,11 @@ def from_text(texts: Sequence[str], n_bits: int) -> Codes:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes
+
+    Examples
+    --------
+    >>> from_text(['101'], 3)
+    array([[160]], dtype=uint8)
     """
     bytes_per_code(n_bits)
     joined = _joined(texts, n_bits, _ZEROS_AND_ONES, "characters '0' or '1' each")

@@ -26,6 +26,11 @@ def model_class(name: str) -> type[Hasher]:
     Returns
     -------
     type, a subclass of Hasher
+
+    Examples
+    --------
+    >>> model_class("ilh").__name__, model_class("ITQ").__name__
+    ('ILH', 'ITQ')
     """
     own = {kind.lower(): kind for kind in _OWN}
     found: type[Hasher] = _OWN[own[name.lower()]] if name.lower() in own else methods.get(name)
@@ -45,6 +50,17 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     Returns
     -------
     Hasher, the fitted model
+
+    Examples
+    --------
+    >>> import ilhash, numpy as np, tempfile
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> model = ilhash.methods.LSH(n_bits=12).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model")
+    ...     again = load(f"{folder}/model")
+    >>> np.array_equal(again.transform(X), model.transform(X))
+    True
     """
     if trusted is not None and not (isinstance(trusted, list | tuple) and all(isinstance(n, str) for n in trusted)):
         raise TypeError(f"trusted must be a list of full names of types, got {trusted!r}")

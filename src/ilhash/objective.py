@@ -44,6 +44,11 @@ def laplacian(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns
     -------
     float64 array, the loss of each pair
+
+    Examples
+    --------
+    >>> laplacian(1, np.array([1.0, -1.0]))
+    array([ 4., -4.])
     """
     return np.asarray(4.0 * _bit(distance) * as_numbers("y", y))
 
@@ -59,6 +64,11 @@ def ksh(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns
     -------
     float64 array, the loss of each pair
+
+    Examples
+    --------
+    >>> ksh(0, np.array([1.0, -1.0]))
+    array([0., 4.])
     """
     return np.asarray(((1.0 - 2.0 * _bit(distance)) - as_numbers("y", y)) ** 2)
 
@@ -76,6 +86,11 @@ def bre(distance: int, y: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns
     -------
     float64 array, the loss of each pair
+
+    Examples
+    --------
+    >>> bre(1, np.array([1.0, -1.0]))
+    array([1., 0.])
     """
     return np.asarray((_bit(distance) - (1.0 - as_numbers("y", y)) / 2.0) ** 2)
 
@@ -146,6 +161,11 @@ def resolve(objective: str | Loss) -> Loss:
     Returns
     -------
     callable, the loss
+
+    Examples
+    --------
+    >>> resolve("ksh") is ksh
+    True
     """
     if callable(objective):
         return objective

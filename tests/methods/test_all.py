@@ -9,6 +9,8 @@ import pytest
 import ilhash
 from ilhash import methods
 from ilhash.evaluation import precision_at_k
+from ilhash.experiments import Settings, compare
+from ilhash.methods import authoring
 
 # Parameters with which the slow ones are quick, where quality is not what is tested or less of it is enough.
 QUICK = {"MLH": {"max_iter": 1000}, "FastHash": {"n_estimators": 10}}
@@ -75,3 +77,37 @@ def test_supervised_methods_beat_random_projections_on_mnist(mnist, name):
     X, y, Xq, yq = mnist
     data = {"base": (X[:20_000], y[:20_000]), "queries": (Xq, yq), "k": 500, "n_train": 5_000}
     assert precision(name, 32, **data) > precision("LSH", 32, **data) + 0.1
+
+
+def test_a_method_of_a_user_is_known_by_its_name(blobs, monkeypatch, tmp_path):
+    monkeypatch.setattr(methods, "_REGISTERED", {})
+
+    @methods.register
+    class Axes(authoring.LinearMethod):
+        """Signs of the first centred features."""
+
+        nested = True
+
+        def _directions(self, training, seed):
+            return np.eye(training.rows.values.shape[1])[:, : self.n_bits], None
+
+    assert methods.get("axes") is Axes
+    assert methods.registered() == ("Axes",)
+    assert "Axes" not in methods.available()
+    model = Axes(n_bits=4).fit(blobs[0])
+    model.save(tmp_path / "model")
+    assert np.array_equal(ilhash.load(tmp_path / "model").transform(blobs[0]), model.transform(blobs[0]))
+    settings = Settings(bits=(4,), n_train=100, n_queries=100, k=10, on_all=False)
+    found = compare("blobs", *blobs, settings, tables=["linear"], only=["Axes", "LSH"])
+    assert {row.name for row in found.rows} == {"ILHt", "LSH", "Axes"}
+    assert all(row.precision_new > 0.2 for row in found.rows)
+
+
+def test_names_and_classes_that_cannot_be_registered_are_refused():
+    class ITQ(methods.LSH):
+        """Another one of this name."""
+
+    with pytest.raises(ValueError, match="must not be taken, got 'ITQ'"):
+        methods.register(ITQ)
+    with pytest.raises(TypeError, match=r"must be a class that derives .* got 'ITQ'"):
+        methods.register("ITQ")

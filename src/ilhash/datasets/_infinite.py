@@ -148,7 +148,7 @@ class InfiniteDigits:
         return X, self.labels(start, stop)
 
     def labels(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Labels of the images start, ..., stop - 1, without making them.
+        """Return the labels of the images start, ..., stop - 1, without making them.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class InfiniteDigits:
         return self._labels[self._drawn(start, stop)]
 
     def source_rows(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Rows of the source dataset that the images start, ..., stop - 1 are made from.
+        """Return the rows of the source dataset that the images start, ..., stop - 1 are made from.
 
         Parameters
         ----------

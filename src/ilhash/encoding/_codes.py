@@ -63,6 +63,16 @@ def write_codes(
     Returns
     -------
     StoredCodes, the codes, opened
+
+    Examples
+    --------
+    >>> import ilhash, numpy as np, tempfile
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> model = ilhash.methods.LSH(n_bits=12).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     codes = write_codes(model, X, f"{folder}/codes", rows_per_shard=40)
+    ...     len(codes), codes.n_bits, len(codes.names)
+    (100, 12, 3)
     """
     check_encoder(model)
     names = column(X, ids, "ids") if isinstance(ids, str) else ids

@@ -152,9 +152,9 @@ class StoredCodes:
         ----------
         n_rows : int, codes of a block at most
 
-        Returns
-        -------
-        iterator of uint8 arrays
+        Yields
+        ------
+        uint8 array
         """
         for shard in self._shards:
             yield from shard.blocks(self.n_bits, n_rows)

@@ -45,9 +45,9 @@ def stream(
     n_threads : int, optional, threads; by default, and for -1, one per core
     numbers_per_row : int, what ``work`` makes of each row on its way
 
-    Returns
-    -------
-    iterator of (slice, result)
+    Yields
+    ------
+    (slice, result)
     """
     X = as_matrix(X, sparse=True)
     first = check_count("first", first, 0)

@@ -102,6 +102,11 @@ def is_url(text: Any) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> is_url("sqlite:///items.db"), is_url("items.npy")
+    (True, False)
     """
     return isinstance(text, str) and "://" in text
 

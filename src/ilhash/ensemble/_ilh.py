@@ -118,7 +118,7 @@ class ILH(Generational):
     n_centers : int or "auto", default "auto"
         Radial basis functions of a kernel function; "auto" is .3 n_train, from 100 to 1,500.
     kernel_width : float, optional
-        s in exp(-|x - c|^2 / s), on features scaled as ``scaling`` says; default half the mean squared distance.
+        s in ``exp(-|x - c|^2 / s)``, on features scaled as ``scaling`` says; default half the mean squared distance.
     scaling : {"auto", "columns", "whole"}, default "auto"
         Whether each feature is standardised on its own, or all by one factor, from each bit's own rows. "auto" is
         "whole" where many features are rare and all are in one unit (pixels, words), "columns" elsewhere; ``scaling_``

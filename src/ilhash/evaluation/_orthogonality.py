@@ -85,7 +85,7 @@ def weight_dot_products(weights: Any) -> Matrix:
 
 
 def kernel_dot_products(coefficients: Any, centers: Any, width: float) -> Matrix:
-    """Return C_W of kernel functions f(x) = sum_j a_j exp(-|x - c_j|^2 / s): their dot products in the kernel's space.
+    """Return C_W of kernel functions ``f(x) = sum_j a_j exp(-|x - c_j|^2 / s)``: their dot products in their space.
 
     There the dot product of two functions is a'Ka' with the kernel K between the centres of one and of the other.
 
@@ -169,7 +169,7 @@ def _normalised(products: Matrix) -> Matrix:
 
 
 def orthogonality(C: Any) -> float:
-    """Return the paper's measure |I - C|_F^2 / (b (b - 1)): the mean squared entry off the diagonal.
+    """Return the paper's measure ``|I - C|_F^2 / (b (b - 1))``: the mean squared entry off the diagonal.
 
     It lies between 0 (orthogonal) and 1 (all bits equal up to sign) and does not change when bits are negated, as
     Hamming distances do not. It is undefined for one bit.

@@ -64,6 +64,16 @@ class EqualLabels(Relevance):
         return len(self.begin)
 
     def rows(self, query: int) -> NDArray[np.int64]:
+        """Return the base rows of the query's label.
+
+        Parameters
+        ----------
+        query : int
+
+        Returns
+        -------
+        int64 array
+        """
         return self.order[self.begin[query] : self.end[query]]
 
 
@@ -89,6 +99,16 @@ class SharedLabels(Relevance):
         return int(self.wanted.shape[0])
 
     def rows(self, query: int) -> NDArray[np.int64]:
+        """Return the base rows that share a label with the query.
+
+        Parameters
+        ----------
+        query : int
+
+        Returns
+        -------
+        int64 array
+        """
         shares = np.zeros(self.n_base, np.bool_)
         for label in self.wanted.indices[self.wanted.indptr[query] : self.wanted.indptr[query + 1]]:
             shares[self.members.indices[self.members.indptr[label] : self.members.indptr[label + 1]]] = True

@@ -1,5 +1,7 @@
 """The paper's figures and tables on real data: one file each, its claims, and one page of all.
 
+The way it takes::
+
     scale       how large: smoke, small, paper             (engine/scales)
       |
     experiment  which cells it needs                       (one file each, named after what it shows)

@@ -295,6 +295,7 @@ def compare(
         bytes
     only : sequence of str, optional
         Names of the rows wanted; ILHt, which times are measured against, is always there (at equal bytes ILH is).
+        Methods that ``ilhash.methods.register`` made known have rows in the first table.
     progress : callable, optional
         Called with a Progress before each method and at the end: ``current`` is the method that is running, and
         ``seconds_left`` counts with how long the methods so far took, the same ones with fewer bits first of all.
@@ -317,7 +318,7 @@ def compare(
     protocol, of_seen = Protocol(**rules, base="new"), Protocol(**rules, base="seen")
     split = protocol.split(X)
     bench = _Bench(X, y, protocol, split, settings)
-    known = list(dict.fromkeys([*(name for table in TABLES.values() for name in table), *_byte_names()]))
+    known = list(dict.fromkeys([*(name for table in TABLES for name in _entries(table)), *_byte_names()]))
     unknown = set(only or ()) - set(known)
     if unknown:
         raise ValueError(f"methods must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
@@ -382,7 +383,14 @@ def _rows(
 def _chosen(table: str, only: Sequence[str] | None) -> dict[str, Entry]:
     if table not in TABLES:
         raise ValueError(f"tables must be among {', '.join((*TABLES, BYTES))}, got {table!r}")
-    return {name: entry for name, entry in TABLES[table].items() if only is None or name in only or name == REFERENCE}
+    entries = _entries(table).items()
+    return {name: entry for name, entry in entries if only is None or name in only or name == REFERENCE}
+
+
+def _entries(table: str) -> dict[str, Entry]:
+    """Return the rows of a table, and in the first one those of methods that users have registered."""
+    own = {name: Entry(name) for name in methods.registered()} if table == next(iter(TABLES)) else {}
+    return TABLES[table] | own
 
 
 class _Bench:

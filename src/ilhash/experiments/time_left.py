@@ -8,6 +8,7 @@ from typing import Any
 
 from ilhash.experiments.engine.standard import PER_BIT
 
+UNKNOWN = 0.01  # seconds a bit of a method that users brought
 BESIDE = 0.05  # seconds of encoding and measuring, at least
 
 
@@ -19,7 +20,7 @@ def expected_seconds(method: str, parameters: Mapping[str, Any], n_bits: int, n_
     elif method == "BRE":
         per_bit = 0.009 * n_bits  # more bits, more rounds over all of them
     else:
-        per_bit = PER_BIT[method] * (2.0 if kernel else 1.0)
+        per_bit = PER_BIT.get(method, UNKNOWN) * (2.0 if kernel else 1.0)
     return BESIDE + per_bit * n_bits * n_train / 5_000
 
 

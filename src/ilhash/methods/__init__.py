@@ -1,5 +1,7 @@
 """The other hashing methods, one file each, under the contract of :class:`ilhash.ILH`.
 
+The way it takes::
+
     fit(X, y)  ->  TrainingData: which rows may be drawn, their labels, the origin
                      |  training_set()      rows (N, D) relative to the origin, labels as an indicator (N, L)
                      v
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGH", "BA", "BRE", "CCAITQ", "ITQ", "KSH", "LSH", "MLH", "SDH", "SH", "SPLH", "STH", "TPCA", "BaggedTPCA"]
 __all__ += ["ClassifierCode", "FastHash", "KSHcut", "OrthogonalProjection", "Sign"]
-__all__ += ["UndefinedError", "available", "get"]
+__all__ += ["UndefinedError", "available", "get", "register", "registered"]
 
 # Without labels first, then with; each is at home in the file of its name in small letters, or in that of its own.
 _UNSUPERVISED = ["Sign", "LSH", "TPCA", "BaggedTPCA", "ITQ", "SH", "AGH", "OrthogonalProjection", "BA"]
@@ -51,6 +53,7 @@ _SUPERVISED = ["CCAITQ", "STH", "SPLH", "BRE", "MLH", "KSH", "KSHcut", "FastHash
 _HOMES = {name: f"_{name.lower()}" for name in (*_UNSUPERVISED, *_SUPERVISED)}
 _HOMES |= {"BaggedTPCA": "_bagged_tpca", "OrthogonalProjection": "_orthogonal"}
 _HOMES |= {"CCAITQ": "_cca_itq", "ClassifierCode": "_classifier_code"}
+_REGISTERED: dict[str, type] = {}  # of users, by :func:`register`
 
 
 def available() -> dict[str, str]:
@@ -58,9 +61,58 @@ def available() -> dict[str, str]:
 
     Returns
     -------
-    dict of str to str, in the order of the overview: without labels first
+    dict of str to str, in the order of the overview: without labels first; :func:`registered` names those of users
+
+    Examples
+    --------
+    >>> available()["LSH"]
+    'Signs of random Gaussian projections of the centred vectors; needs nothing but the mean.'
     """
     return {name: (get(name).__doc__ or "").splitlines()[0] for name in _HOMES}
+
+
+def register(kind: type) -> type:
+    """Let a method of your own be known by its name, in this process: to ``get``, ``ilhash.load`` and ``compare``.
+
+    Parameters
+    ----------
+    kind : type, a class that derives from one of ``ilhash.methods.authoring``; its name must not be taken
+
+    Returns
+    -------
+    type, the same class, so that this can stand above it as a decorator
+
+    Examples
+    --------
+    >>> from ilhash.methods import authoring, register
+    >>> @register
+    ... class FirstAxes(authoring.LinearMethod):
+    ...     '''Signs of the first centred features.'''
+    ...
+    ...     def _directions(self, training, seed):
+    ...         return np.eye(training.rows.values.shape[1])[:, : self.n_bits], None
+    >>> get("firstaxes")
+    <class '...FirstAxes'>
+    """
+    from ilhash.methods._base import Method
+
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise TypeError(f"kind must be a class that derives from one of ilhash.methods.authoring, got {kind!r}")
+    taken = {name.lower() for name in (*_HOMES, "ILH", "Mix")}
+    if kind.__name__.lower() in taken:
+        raise ValueError(f"the name of a registered method must not be taken, got {kind.__name__!r}")
+    _REGISTERED[kind.__name__] = kind
+    return kind
+
+
+def registered() -> tuple[str, ...]:
+    """Return the names of methods that users have registered.
+
+    Returns
+    -------
+    tuple of str, in the order in which they came
+    """
+    return tuple(_REGISTERED)
 
 
 def get(name: str) -> Any:
@@ -73,11 +125,18 @@ def get(name: str) -> Any:
     Returns
     -------
     type, a subclass of Hasher
+
+    Examples
+    --------
+    >>> get("itq").__name__
+    'ITQ'
     """
-    known = {known.lower(): known for known in _HOMES}
+    known = {known.lower(): known for known in (*_HOMES, *_REGISTERED)}
     found = known.get(str(name).lower())
     if found is None:
-        raise ValueError(f"method must be one of {', '.join(_HOMES)}, got {name!r}")
+        raise ValueError(f"method must be one of {', '.join(known.values())}, got {name!r}")
+    if found in _REGISTERED:
+        return _REGISTERED[found]
     return getattr(importlib.import_module(f"ilhash.methods.{_HOMES[found]}"), found)
 
 

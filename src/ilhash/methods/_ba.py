@@ -106,10 +106,10 @@ def _check_growth(name: str, value: Any) -> None:
 class BA(Method):
     """Linear hash functions whose codes a linear decoder turns back into the vectors: a binary autoencoder.
 
-    Minimises sum |x_n - f(h(x_n))|^2 by auxiliary coordinates: sum |x_n - f(z_n)|^2 + mu |z_n - h(x_n)|^2 over codes
-    z_n in {-1,+1}, the decoder f (least squares) and the encoder h (one linear SVM per bit) in turn, mu growing until
-    z_n = h(x_n) for all points or the iterations are over. For a fixed mu the objective never rises. X is centred and
-    scaled by one factor to a mean variance of 1.
+    Minimises ``sum |x_n - f(h(x_n))|^2`` by auxiliary coordinates: ``sum |x_n - f(z_n)|^2 + mu |z_n - h(x_n)|^2`` over
+    codes z_n in {-1,+1}, the decoder f (least squares) and the encoder h (one linear SVM per bit) in turn, mu growing
+    until z_n = h(x_n) for all points or the iterations are over. For a fixed mu the objective never rises. X is centred
+    and scaled by one factor to a mean variance of 1.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class BA(Method):
     Attributes
     ----------
     report_ : dict
-        For each mu, ``objective`` after the decoder's, the Z- and the encoder's step, and before them; ``error``, |x -
-        f(h(x))|^2 per point and feature, at the start and after each mu.
+        For each mu, ``objective`` after the decoder's, the Z- and the encoder's step, and before them; ``error``,
+        ``|x - f(h(x))|^2`` per point and feature, at the start and after each mu.
 
     References
     ----------

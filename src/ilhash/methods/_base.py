@@ -302,7 +302,7 @@ def linear_functions(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KernelMethod(SupervisedMethod):
-    """A supervised method whose bits are w'phi(x) + bias > 0, phi_j(x) = exp(-|x - c_j|^2 / s).
+    """A supervised method whose bits are ``w'phi(x) + bias > 0``, ``phi_j(x) = exp(-|x - c_j|^2 / s)``.
 
     Parameters
     ----------

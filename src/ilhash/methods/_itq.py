@@ -18,8 +18,8 @@ from ilhash.rotations import random_rotation, rotate_to_corners
 class ITQ(LinearMethod):
     """PCA, then the rotation that brings the vectors closest to the corners of the cube, found by alternation.
 
-    Minimises |B - V R|^2 over codes B in {-1,+1} and rotations R, V being the first b principal components. The bits
-    share R: a prefix is not the shorter model.
+    Minimises ``|B - V R|^2`` over codes B in {-1,+1} and rotations R, V being the first b principal components. The
+    bits share R: a prefix is not the shorter model.
 
     Parameters
     ----------

@@ -110,10 +110,10 @@ class PairResidue(Residue):
 class KSH(KernelMethod):
     """Kernel functions whose codes' inner products match the similarities, learnt greedily one bit after the other.
 
-    Minimises |H H' / b - y|^2 over H = sign(K A), K being centred kernel features (N, m) and y_nm = +1 for points that
-    share a label and -1 for others, all pairs. Bit k maximises h'R_k h with R_k = b y - sum over the bits before it of
-    h h': first without the sign (an eigenproblem), then with a sigmoid in its place, by L-BFGS from there. Of the two
-    the one with the larger h'R_k h is kept.
+    Minimises ``|H H' / b - y|^2`` over H = sign(K A), K being centred kernel features (N, m) and y_nm = +1 for points
+    that share a label and -1 for others, all pairs. Bit k maximises h'R_k h with R_k = b y - sum over the bits before
+    it of h h': first without the sign (an eigenproblem), then with a sigmoid in its place, by L-BFGS from there. Of the
+    two the one with the larger h'R_k h is kept.
 
     Parameters
     ----------

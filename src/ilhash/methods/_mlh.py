@@ -55,8 +55,8 @@ class MLH(SupervisedMethod, LinearMethod):
 
     A similar pair costs max(d - rho + 1, 0) at Hamming distance d, another one lam max(rho - d + 1, 0). Stochastic
     gradient descent with momentum on the upper bound of structured prediction, max over codes g, k of
-    [loss(|g - k|) + g'W x + k'W x'] - max over codes h, h' of [h'W x + h''W x'], and a penalty on |W|^2. Features are
-    standardised and scaled so that the vectors have length 1 on average.
+    ``loss(|g - k|) + g'W x + k'W x'`` less the maximum over h, h' of ``h'W x + h''W x'``, and a penalty on
+    ``|W|^2``. Features are standardised and scaled so that the vectors have length 1 on average.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def project_to_corners(
 class OrthogonalProjection(LinearMethod):
     """Orthonormal projections that come as close to -1 and +1 as they can, begun from PCA or ITQ.
 
-    Minimises |B - W X|^2 over codes B in {-1,+1} and W (b, D) with orthonormal rows: the last equation of the ILH
+    Minimises ``|B - W X|^2`` over codes B in {-1,+1} and W (b, D) with orthonormal rows: the last equation of the ILH
     paper's discussion. It holds nothing about neighbours or reconstruction but what the start brings. X is centred and
     scaled by one factor, so that its first b principal components have variance 1 on average.
 
@@ -61,7 +61,7 @@ class OrthogonalProjection(LinearMethod):
 
     Attributes
     ----------
-    report_ : dict, ``objective``, |B - W X|^2 / N at the start and after each alternation
+    report_ : dict, ``objective``, ``|B - W X|^2 / N`` at the start and after each alternation
 
     References
     ----------

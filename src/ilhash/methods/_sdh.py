@@ -28,7 +28,7 @@ def _ridge(A: Floats, target: Floats, weight: float) -> Floats:
 class SDH(KernelMethod):
     """Codes from which a linear classifier predicts the labels, found bit by bit without relaxation.
 
-    Minimises |Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2) over codes B in {-1,+1} (N, b), the
+    Minimises ``|Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2)`` over codes B in {-1,+1} (N, b), the
     classifier W (b, L) and the weights P of the hash functions sign(P'phi(x)), Y being the labels' indicator and phi
     radial basis functions around anchors and a constant. W and P are ridge regressions, B comes from discrete cyclic
     coordinate descent: the objective never rises.

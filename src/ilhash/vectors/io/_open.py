@@ -50,6 +50,15 @@ def open_vectors(path: str | os.PathLike[str], *, without: Sequence[str] = ()) -
     ------
     ValueError, FileNotFoundError, ImportError
         As for `read_matrix`; also files of different widths in a directory.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.arange(6.0).reshape(3, 2))
+    ...     X = open_vectors(f"{folder}/X.npy")
+    ...     X.shape, X[1:2]
+    ((3, 2), array([[2., 3.]]))
     """
     matrix: Array | VectorSource | SparseRows = _open(path, tuple(without))
     refuse_no_matrix(path, matrix)

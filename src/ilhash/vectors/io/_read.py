@@ -50,6 +50,15 @@ def read_matrix(path: str | os.PathLike[str]) -> Array:
         There is no such file.
     ImportError
         The extra ``io`` is needed; the message ends with the command that installs it.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.eye(3))
+    ...     X = read_matrix(f"{folder}/X.npy")
+    >>> X.shape
+    (3, 3)
     """
     file, key = checked_path(path, MATRIX_SUFFIXES)
     array = _read_binary(file, key, ndims=(2,)) if file.suffix.lower() != ".csv" else read_csv(file, key)
@@ -205,6 +214,12 @@ def split_key(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
     Returns
     -------
     (pathlib.Path, str or None), the file and the key
+
+    Examples
+    --------
+    >>> file, key = split_key("table.csv::species")
+    >>> file.name, key
+    ('table.csv', 'species')
     """
     # A file that is really called so wins over the notation.
     text = os.fspath(path)
