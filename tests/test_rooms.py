@@ -16,7 +16,7 @@ ROOMS = [
     *("storage", "vectors", "vectors.io", "codes"),
     *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
     *("encoding", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
-    *("search", "engines", "feedback", "datasets", "plots", "experiments", "cli", "__main__"),
+    *("search", "engines", "feedback", "ties", "datasets", "plots", "experiments", "cli", "__main__"),
 ]
 DOOR = ROOT / "__init__.py"  # names the rooms to users, and knows all of them
 LAST_BEHIND_THE_DOOR = "datasets"  # so that ``import ilhash`` itself is for what comes after
