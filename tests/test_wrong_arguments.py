@@ -425,6 +425,8 @@ def of_datasets(table, folder):
     written = {"path": folder / "digits", "n": 3, "start": 0, "n_threads": 1}
     table.put("InfiniteDigits.write", digits.write, written, paths=["path"])
     table.put("load", datasets.load, {"name": "digits", "data_home": folder, "n": 10}, paths=["data_home"])
+    got = {"name": "mnist", "data_home": folder, "mirror": "http://127.0.0.1:9", "progress": None}
+    table.put("get", datasets.get, {**got, "progress": 3}, paths=["data_home"])  # which is refused before it is asked
     table.put("available", datasets.available, {"data_home": folder}, paths=["data_home"])
     table.put("data_home", datasets.data_home, {"path": folder}, paths=["path"])
     for name in ("gist", "edge_histograms"):
