@@ -11,6 +11,7 @@ import ilhash
 
 # What users import from: the modules that ilhash names, the homes of the classes behind them.
 ROOMS = ["codes", "datasets", "encoding", "ensemble", "evaluation", "experiments", "hasher", "methods", "models"]
+ROOMS += ["cards"]
 ROOMS += ["engines", "objective", "search", "vectors.io"]
 ROOMS += ["ties.arrow", "ties.haystack", "ties.langchain", "ties.sentence_transformers"]
 SKIPPED_ROOMS = {"cli", "diversity", "functions", "parallel", "storage", "vectors._source"}  # of developers

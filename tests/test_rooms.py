@@ -15,7 +15,7 @@ ROOMS = [
     *("_version", "_core", "_extras", "_checks", "_ids", "_fingerprints", "_labels", "_parameters"),
     *("storage", "vectors", "vectors.io", "codes"),
     *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
-    *("encoding", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
+    *("encoding", "cards", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
     *("search", "engines", "feedback", "ties", "datasets", "plots", "experiments", "cli", "__main__"),
 ]
 DOOR = ROOT / "__init__.py"  # names the rooms to users, and knows all of them
