@@ -11,7 +11,9 @@ import ilhash
 
 # What users import from: the modules that ilhash names, the homes of the classes behind them.
 ROOMS = ["codes", "datasets", "encoding", "ensemble", "evaluation", "experiments", "hasher", "methods", "models"]
+ROOMS += ["cards"]
 ROOMS += ["engines", "objective", "search", "vectors.io"]
+ROOMS += ["ties.arrow", "ties.haystack", "ties.langchain", "ties.sentence_transformers"]
 SKIPPED_ROOMS = {"cli", "diversity", "functions", "parallel", "storage", "vectors._source"}  # of developers
 
 # What scikit-learn writes, or asks for, in every estimator.
@@ -76,7 +78,7 @@ def parameters_of(thing):
             return [field.name for field in dataclasses.fields(thing) if field.init]
         if "__init__" not in {name for home in thing.__mro__[:-1] for name in vars(home)}:
             return []
-        signature = inspect.signature(thing)
+        signature = inspect.signature(thing.__init__)  # a metaclass, such as of Haystack, may hide it
     else:
         signature = inspect.signature(thing)
     return [name for name in signature.parameters if name not in ("self", "cls")]

@@ -15,8 +15,9 @@ ROOMS = [
     *("_version", "_core", "_extras", "_checks", "_ids", "_fingerprints", "_labels", "_parameters"),
     *("storage", "vectors", "vectors.io", "codes"),
     *("rotations", "graph", "objective", "affinity", "zstep", "functions", "diversity", "starts", "parallel"),
-    *("encoding", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
-    *("search", "engines", "feedback", "client", "datasets", "serve", "plots", "experiments", "cli", "__main__"),
+    *("encoding", "cards", "hasher", "evaluation", "ensemble", "methods", "models", "tuning"),
+    *("search", "engines", "feedback", "client", "ties", "datasets", "serve", "plots", "experiments", "cli"),
+    "__main__",
 ]
 DOOR = ROOT / "__init__.py"  # names the rooms to users, and knows all of them
 LAST_BEHIND_THE_DOOR = "datasets"  # so that ``import ilhash`` itself is for what comes after

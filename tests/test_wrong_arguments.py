@@ -4,6 +4,8 @@ Every public callable stands in a table with arguments that are right. One argum
 of some hostile values. What is accepted is accepted; what is not must be refused as a person would want it.
 """
 
+import importlib
+import importlib.util
 import inspect
 import itertools
 import pickle
@@ -426,6 +428,8 @@ def of_datasets(table, folder):
     written = {"path": folder / "digits", "n": 3, "start": 0, "n_threads": 1}
     table.put("InfiniteDigits.write", digits.write, written, paths=["path"])
     table.put("load", datasets.load, {"name": "digits", "data_home": folder, "n": 10}, paths=["data_home"])
+    got = {"name": "mnist", "data_home": folder, "mirror": "http://127.0.0.1:9", "progress": None}
+    table.put("get", datasets.get, {**got, "progress": 3}, paths=["data_home"])  # which is refused before it is asked
     table.put("available", datasets.available, {"data_home": folder}, paths=["data_home"])
     table.put("data_home", datasets.data_home, {"path": folder}, paths=["path"])
     for name in ("gist", "edge_histograms"):
@@ -550,6 +554,36 @@ def of_service(table, folder):
     table.put("Service", lambda **given: serve.Service(**given).close(), {"path": folder}, paths=["path"])
 
 
+def of_ties(table, folder):
+    st = importlib.import_module("ilhash.ties.sentence_transformers")
+    quantized = {"embeddings": X, "precision": "int8", "ranges": None, "calibration_embeddings": None}
+    arrays = ["embeddings", "ranges", "calibration_embeddings"]
+    table.put("quantize_embeddings", st.quantize_embeddings, quantized, arrays)
+    learnt = {"embeddings": X, "precision": "ubinary", "model": methods.ITQ(4).fit(X)}
+    table.put("quantize_embeddings with a model", st.quantize_embeddings, learnt, ["embeddings", "model"])
+    two = {"query_embeddings": X[:3], "corpus_embeddings": X}
+    sizes = {"query_chunk_size": 2, "corpus_chunk_size": 9, "top_k": 3}
+    table.put("semantic_search", st.semantic_search, {**two, **sizes, "score_function": st.cos_sim}, two)
+    coded = {"query_embeddings": CODES[:3], "corpus_embeddings": CODES, "top_k": 3, "corpus_precision": "ubinary"}
+    coded |= {"model": None, "rescore": True}
+    table.put("semantic_search of codes", st.semantic_search, coded, two)
+    for name in ("cos_sim", "dot_score"):
+        table.put(name, getattr(st, name), {"a": X, "b": X}, ["a", "b"])
+    view = search.as_faiss(index())
+    table.put("as_faiss", search.as_faiss, {"index": index()}, ["index"])
+    table.put("FaissLike.search", view.search, {"x": CODES[:3], "k": 3}, ["x"])
+    table.put("FaissLike.range_search", view.range_search, {"x": CODES[:3], "radius": 2}, ["x"])
+    more = {"x": CODES[:2], "ids": [90, 91]}
+    table.put("FaissLike.add_with_ids", lambda **given: search.as_faiss(index()).add_with_ids(**given), more, more)
+    table.put("FaissLike.remove_ids", lambda ids: search.as_faiss(index()).remove_ids(ids), {"ids": [1]}, ["ids"])
+    table.put("FaissLike.reconstruct", view.reconstruct, {"key": 1})
+    if importlib.util.find_spec("pyarrow"):
+        arrow = importlib.import_module("ilhash.ties.arrow")
+        table.put("to_arrow", arrow.to_arrow, {"codes": CODES, "n_bits": 12, "model": None}, ["codes"])
+        column = {"column": arrow.to_arrow(CODES, 12), "n_bits": 12}
+        table.put("from_arrow", arrow.from_arrow, column, ["column"])
+
+
 def of_functions(table, folder):
     linear = {"C": 1.0, "scaling": "columns", "n_centers": 5, "kernel_width": 1.0, "kind": "linear"}
     table.put("LearnerSettings", learner, linear)
@@ -563,7 +597,7 @@ def of_functions(table, folder):
 
 
 ROOMS = (of_codes, of_search, of_engines, of_measures, of_truth, of_statistics, of_supervision, of_datasets, of_files)
-ROOMS += (of_ensembles, of_feedback, of_client, of_service, of_functions)
+ROOMS += (of_ensembles, of_feedback, of_client, of_service, of_functions, of_ties)
 MODELS = ("ILH", *methods.available())
 
 

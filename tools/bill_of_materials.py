@@ -38,8 +38,12 @@ SPELLED = {
     "any-OSI": "Zlib",  # apsw: its file LICENSE leaves the choice among all that are approved
     "Python Software Foundation License": "PSF-2.0",
 }
-# Not permissive in every file, and taken all the same: used as they come, by engines that need them.
-WEAK = {"tqdm": "MPL-2.0 AND MIT"}
+# Not permissive in every file, and taken all the same: used as they come, by engines, Haystack, LangChain and pooch.
+WEAK = {
+    "tqdm": "MPL-2.0 AND MIT",
+    "certifi": "Mozilla Public License 2.0 (MPL 2.0)",
+    "orjson": "MPL-2.0 AND (Apache-2.0 OR MIT)",
+}
 READ = {"skops": "MIT"}  # packages whose metadata say nothing, by what their file LICENSE says
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ilhash import codes
 from ilhash._checks import Unavailable, check_callable, chosen_bits, one_bit
 from ilhash._parameters import check_parameters
+from ilhash.cards import Described, kind_of_supervision, markdown
 from ilhash.encoding import stream
 from ilhash.functions import Encoder, HashFunction, functions_from_arrays, functions_to_arrays
 from ilhash.storage import (
@@ -65,7 +66,7 @@ class Provenance:
     name: str | None = None
 
 
-class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Hasher(Described, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn transformer from vectors to packed codes; ``_fit`` is what each method adds.
 
     Attributes
@@ -255,6 +256,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.leave_out(names)
             self._fit(X, y, graph, means, progress)
             self.leave_out(names)
+            self.learnt_from_ = kind_of_supervision(y, graph)
         if check:
             self._check_quality(X, y, graph)
         return self
@@ -341,7 +343,10 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._check_parameters(lost=True)  # what is wrong with them would be refused by ``load``
-        write_directory(Path(path), self._to_contents())
+        contents = self._to_contents()
+        contents.document.update(self._remembered_document())
+        contents.card = markdown(self.card())
+        write_directory(Path(path), contents)
 
     def fingerprint(self) -> str:
         """Identify what the model does to vectors: its functions and its origin.

@@ -65,8 +65,10 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     if trusted is not None and not (isinstance(trusted, list | tuple) and all(isinstance(n, str) for n in trusted)):
         raise TypeError(f"trusted must be a list of full names of types, got {trusted!r}")
     contents = read_directory(Path(path))
-    kind = _class_of(Record(contents.document, contents.where))
-    return kind._from_contents(contents, trusted, _class_of)
+    record = Record(contents.document, contents.where)
+    model = _class_of(record)._from_contents(contents, trusted, _class_of)
+    model._read_remembered(record)
+    return model
 
 
 def _class_of(record: Record) -> type[Hasher]:

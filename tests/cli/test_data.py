@@ -40,3 +40,15 @@ def test_commands_take_a_dataset_with_its_target(tmp_path, ilhash_command):
 def test_an_unknown_target_is_refused(tmp_path, ilhash_command):
     refused = ilhash_command("fit", "debian-packages::topic", "-o", tmp_path / "model", code=2).err
     assert "target must be one of 'section', 'tags', 'source', 'pairs', got 'topic'" in refused
+
+
+def test_a_dataset_is_got_or_the_server_is_named(tmp_path, ilhash_command, monkeypatch):
+    monkeypatch.setenv("ILHASH_DATA", str(tmp_path))
+    monkeypatch.setattr("ilhash.datasets._download.PAUSE", 0.001)
+    refused = ilhash_command("data", "get", "mnist", "--mirror", "http://127.0.0.1:9", code=2).err
+    assert "must be had whole, got 0 bytes" in refused
+    assert "the same command goes on from there" in refused
+    assert "name must be one of" in ilhash_command("data", "get", "mirflickr", code=2).err
+    listed = " ".join(ilhash_command("data", "list").out.split())
+    assert "12 MB" in listed
+    assert "862 MB" in listed

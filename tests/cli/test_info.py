@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import ilhash
 from ilhash import ILH, Mix
 from ilhash.methods import ITQ
 
@@ -52,3 +53,15 @@ def test_what_bits_begin_with(tmp_path, digits, ilhash_command):
     assert "classes, some rare) " in out
     assert "(trial bits: hyperplane 0." in out
     assert "held out of their choice" in out
+
+
+def test_a_page_of_a_model(tmp_path, digits, ilhash_command):
+    ilhash.ILH(n_bits=4, n_similar=10, n_train=200).fit(*digits).save(tmp_path / "m")
+    page = tmp_path / "card.html"
+    assert "page of the model in" in ilhash_command("info", tmp_path / "m", "--html", page).out
+    assert "<svg" in page.read_text(encoding="utf-8")
+    refused = ilhash_command("info", tmp_path / "m", "--html", page, code=2).err
+    assert "--force" in refused
+    ilhash_command("info", tmp_path / "m", "--html", page, "--force")
+    np.save(tmp_path / "c.npy", np.zeros((2, 1), np.uint8))
+    assert "must" in ilhash_command("info", tmp_path / "c.npy", "--html", tmp_path / "n.html", code=2).err

@@ -42,7 +42,14 @@ def save_again(model, number, target):
     """Save once more, undisturbed: it must work whatever happened before, and leave nothing else."""
     model.save(target)
     assert which(target) == number
-    assert len(names(target)) == 2, names(target)
+    assert len(names(target)) == 3, names(target)
+    assert of_this_model(target)
+
+
+def of_this_model(target):
+    """Whether the card in a directory, if there is one, is that of the model there."""
+    card = Path(target) / "README.md"
+    return not card.exists() or ilhash.load(target).fingerprint() in card.read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------- programs
@@ -87,6 +94,7 @@ def die_everywhere(target):
                     os._exit(0)
                 died = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
                 found = which(target) if Path(target).exists() else None
+                assert of_this_model(target)
                 assert found == 1 or (died and found == (0 if before else None)), (function, when, call, found)
                 save_again(pair[0], 0, target)
                 if not died:
@@ -109,6 +117,7 @@ def interrupted(target, turns):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if Path(target).exists():
                 assert which(target) in (None, number, 1 - number)
+                assert of_this_model(target)
             save_again(pair[number], number, target)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             count += 1

@@ -121,7 +121,7 @@ def test_feature_names_survive(digits, tmp_path):
 
 def test_there_is_no_pickle_in_the_files(digits, tmp_path):
     fitted(digits, **MODELS["mixed"]).save(tmp_path / "m")
-    assert {file.suffix for file in (tmp_path / "m").iterdir()} == {".json", ".safetensors", ".skops"}
+    assert {file.suffix for file in (tmp_path / "m").iterdir()} == {".json", ".md", ".safetensors", ".skops"}
 
 
 # ---------------------------------------------------------------------------------------------- damage
@@ -196,7 +196,7 @@ def test_saving_replaces_a_model_and_leaves_nothing_behind(digits, saved):
     _, path = saved
     other = fitted(digits, n_bits=3)
     other.save(path)
-    assert len(list(path.iterdir())) == 2
+    assert len(list(path.iterdir())) == 3
     assert np.array_equal(ilhash.load(path).transform(digits[0]), other.transform(digits[0]))
 
 
@@ -238,7 +238,7 @@ def killed_while_saving(digits, tmp_path, times):
         found.add(ilhash.load(tmp_path / "target").n_bits)
     assert found <= {4, 9}
     a.save(tmp_path / "target")
-    assert len([f for f in (tmp_path / "target").iterdir() if not f.name.startswith(".writing")]) == 2
+    assert len([f for f in (tmp_path / "target").iterdir() if not f.name.startswith(".writing")]) == 3
 
 
 def test_kill_while_saving_leaves_a_whole_model(digits, tmp_path):

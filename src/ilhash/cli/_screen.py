@@ -11,11 +11,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 from rich.text import Text
 
@@ -58,6 +60,15 @@ def progress(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar with the time left; yields the function that moves it to (done, total)."""
     counted = ("{task.description}", BarColumn(), MofNCompleteColumn(), unit)
     with bar(*counted, TimeElapsedColumn(), "left", TimeRemainingColumn()) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_of_bytes(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar of bytes with their speed and the time left; yields the function that moves it to (done, total)."""
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with bar(*columns) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 

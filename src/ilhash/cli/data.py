@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 import ilhash
 from ilhash.cli._options import NThreads
-from ilhash.cli._screen import Timer, progress, say, tell
+from ilhash.cli._screen import Timer, progress, progress_of_bytes, say, tell
 
 data = typer.Typer(help="Datasets that ilhash knows.", no_args_is_help=True)
 
@@ -21,12 +21,32 @@ def list_datasets() -> None:
     table.columns[0].no_wrap = table.columns[3].no_wrap = True
     for entry in ilhash.datasets.available():
         rows = "endless" if entry.n_rows is None else f"{entry.n_rows:,}"
-        labels, here = ("yes" if true else "no" for true in (entry.labeled, entry.present))
+        labels = "yes" if entry.labeled else "no"
         labels = "\n".join(f"::{target}" for target in entry.targets) or labels
-        table.add_row(entry.name, rows, f"{entry.n_features:,}", labels, here, entry.description, entry.license)
+        table.add_row(entry.name, rows, f"{entry.n_features:,}", labels, _here(entry), entry.description, entry.license)
     say.print(table)
     home = ilhash.datasets.data_home()
     tell(f"looked for in {home} (the environment variable ILHASH_DATA names another folder)")
+
+
+def _here(entry: ilhash.datasets.DatasetInfo) -> str:
+    """Say whether a dataset is here, how large it is, and what `ilhash data get` would ask for."""
+    if entry.present:
+        return f"yes\n{entry.n_bytes / 1e6:,.0f} MB" if entry.n_bytes else "yes"
+    return "no" if entry.download_bytes is None else f"get\n{entry.download_bytes / 1e6:,.0f} MB"
+
+
+@data.command("get")
+def get_dataset(
+    name: Annotated[str, Argument(help=f"One of {', '.join(ilhash.datasets.offered())}.")],
+    mirror: Annotated[
+        str | None, Option(help="Address of a folder that holds the same files elsewhere; checksums stay.")
+    ] = None,
+) -> None:
+    """Get the files of a dataset from where they are published, checked; what broke off goes on where it was."""
+    with Timer() as took, progress_of_bytes(f"getting {name}") as move:
+        folder = ilhash.datasets.get(name, mirror=mirror, progress=move)
+    tell(f"{name} is in {folder} ({took})")
 
 
 @data.command("make")

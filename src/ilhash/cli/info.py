@@ -1,20 +1,34 @@
 """``ilhash info``: what a model, an index, a file of codes or a log of feedback is."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.table import Table
+from typer import Option
 
 import ilhash
-from ilhash.cli._files import kind_of
-from ilhash.cli._options import Written
+from ilhash.cards import page
+from ilhash.cli._files import check_new_file, kind_of
+from ilhash.cli._options import Force, Written
 from ilhash.cli._screen import say, tell
+from ilhash.storage import write_file
 
 
-def info(path: Written) -> None:
+def info(
+    path: Written,
+    html: Annotated[Path | None, Option(help="A page of a model: what it is, what it is worth, its curves.")] = None,
+    force: Force = False,
+) -> None:
     """Tell what a model is and how its bits were trained; or what an index, codes or feedback hold."""
     kind = kind_of(path)
+    if html is not None:
+        if kind != "model":
+            raise ValueError(f"--html must be left out unless the path is a model, got {path}")
+        check_new_file("--html", html, (".html",), force=force)
+        write_file(html, [page(ilhash.load(path).card()).encode("utf-8")])
+        tell(f"page of the model in {html}")
+        return
     if kind == "model":
         _tell_model(path)
     elif kind == "index":

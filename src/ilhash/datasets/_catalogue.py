@@ -14,6 +14,7 @@ from ._files import best_folder, complete_folder
 from ._files import data_home as home_of
 from ._loaders import LOADERS, Dataset, load_debian_packages, load_digits
 from ._registry import DIGIT_NAMES, SPECS
+from ._sources import OFFERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class DatasetInfo:
     present : bool, all its files exist; whether they are the right ones is checked by `load`
     path : pathlib.Path or None, the folder its files are looked for in; None if it needs no file
     targets : tuple of str, kinds of supervision that `load` takes as `target`, the default first; mostly none
+    n_bytes : int, of its files that are there
+    download_bytes : int or None, what `get` would ask for; None where it cannot be had so
     """
 
     name: str
@@ -41,6 +44,8 @@ class DatasetInfo:
     path: Path | None
     license: str
     targets: tuple[str, ...] = ()
+    n_bytes: int = 0
+    download_bytes: int | None = None
 
 
 def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
@@ -75,6 +80,8 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[DatasetIn
                 path=path,
                 license=spec.license,
                 targets=spec.targets,
+                n_bytes=0 if path is None else best_folder(path, spec).n_bytes(),
+                download_bytes=OFFERS[base].n_bytes if (base := spec.folder or name) in OFFERS else None,
             )
         )
     return infos

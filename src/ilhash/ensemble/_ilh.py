@@ -26,6 +26,7 @@ from ilhash.affinity import (
     affinity_from_pairs,
     supervision_from_labels,
 )
+from ilhash.cards import Curve
 from ilhash.diversity import ClassOrder, Plan, RowOrder, UniformOrder, drawn_others, drawn_rows
 from ilhash.ensemble._bit import BitReport, BitTrainer, TrainedBit, warn_of_shortages
 from ilhash.ensemble._checkpoint import Checkpoint, parameters_of_bits, seed_of_run
@@ -558,6 +559,18 @@ class ILH(Generational):
         own = self.generation_
         about = Provenance("ILH", own.number, self.seed_, self.fingerprint_, own.n_points, own.date, own.name)
         return [about] * len(self.functions_)
+
+    def _card_facts(self) -> dict[str, object]:
+        start = getattr(self, "start_", None)
+        facts = {"diversity": self.diversity, "points per bit": self.n_train_, "objective": self.objective}
+        return {**facts, **({"start": f"{start['kind']} ({start['reason']})"} if start else {})}
+
+    def _card_curves(self) -> list[Curve]:
+        lines = {
+            "training accuracy": [report.accuracy for report in self.bits_],
+            "share of +1": [report.balance for report in self.bits_],
+        }
+        return [Curve("Bits, one by one", "bit", "share of its training points", lines)]
 
     def _own_document(self) -> dict[str, Any]:
         own = super()._own_document()

@@ -226,6 +226,10 @@ class Mix(Hasher):
             raise ValueError(f"family must be one that is ILH ({', '.join(map(str, ours))}), got {family}")
         return family
 
+    def _card_facts(self) -> dict[str, object]:
+        sizes = [f"{type(family).__name__}: {len(family.functions_)} bits" for family in self.families_]
+        return {"families": ", ".join(sizes)}
+
     def provenance(self) -> list[Provenance]:
         """Return where each bit came from.
 

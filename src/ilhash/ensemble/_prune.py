@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ilhash._checks import check_count, check_fraction
+from ilhash.cards import Measured
 from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labels, refuse_training_points
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
@@ -37,6 +38,7 @@ class Pruning:
         out.
     report_seen, report_unseen : float64 array (n_bits,)
         The same on points that chose nothing, what the choice is worth; None where no point was held out for it.
+    k : int, nearest items that were looked at
     """
 
     model: Any
@@ -46,6 +48,21 @@ class Pruning:
     unseen: Curve | None
     report_seen: Curve | None = None
     report_unseen: Curve | None = None
+    k: int | None = None
+
+    def results(self) -> list[Measured]:
+        """Return what the model is worth, as it remembers it.
+
+        Returns
+        -------
+        list of Measured
+        """
+        curves = {"points that chose nothing": self.report_seen, "unseen classes": self.report_unseen}
+        return [
+            Measured(name, f"precision@{self.k}", float(curve[-1]), protocol="prune", curve=curve.tolist())
+            for name, curve in curves.items()
+            if curve is not None
+        ]
 
 
 def prune(
@@ -103,7 +120,10 @@ def prune(
         trial.course(chosen) for trial in _trials(model, X, held_out.report_sets(y), k, unseen_weight, n_threads)
     ]
     # Bits of a jointly learnt method are no shorter model of that method; as a choice of functions they will do.
-    return Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen, *reports)
+    by_report = dict(zip(("report_seen", "report_unseen"), reports, strict=False))
+    pruning = Pruning(model._with_bits(chosen), chosen, curve, values[:, 0], unseen, k=k, **by_report)
+    pruning.model.remember(pruning)
+    return pruning
 
 
 def chosen_one_by_one(

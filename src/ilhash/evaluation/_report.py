@@ -10,6 +10,7 @@ import numpy as np
 
 from ilhash import codes
 from ilhash._checks import check_choice
+from ilhash.cards import Measured
 from ilhash.evaluation._codes_statistics import CodeStatistics, code_statistics
 from ilhash.evaluation._histograms import distance_histograms
 from ilhash.evaluation._labels import known_only
@@ -164,6 +165,18 @@ class Evaluation:
             protocol_hash=protocol_hash,
             base=base,
         )
+
+    def results(self) -> list[Measured]:
+        """Return precision at every k and mAP, as a model remembers them.
+
+        Returns
+        -------
+        list of Measured
+        """
+        among = BASES[self.base] if self.base in BASES else str(self.base)
+        how = self.protocol_hash or f"{self.n_queries:,} queries, {self.n_base:,} items, {self.ties} ties"
+        found = {**{f"precision@{k}": value for k, value in self.precision.items()}, "mAP": self.scores.map}
+        return [Measured(among, name, value, protocol=how) for name, value in found.items() if np.isfinite(value)]
 
     @property
     def scores(self) -> Scores:

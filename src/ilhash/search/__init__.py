@@ -8,6 +8,7 @@
 """
 
 from ilhash.search._damage import DamagedStoreError
+from ilhash.search._faiss_like import FaissLike, as_faiss
 from ilhash.search._hits import Hits, RangeHits
 from ilhash.search._index import HammingIndex
 from ilhash.search._rescoring import rescore
@@ -15,4 +16,5 @@ from ilhash.search._schema import verify
 from ilhash.search._verify import Report
 from ilhash.storage import StoreLockedError
 
-__all__ = ["DamagedStoreError", "HammingIndex", "Hits", "RangeHits", "Report", "StoreLockedError", "rescore", "verify"]
+__all__ = ["DamagedStoreError", "FaissLike", "HammingIndex", "Hits", "RangeHits", "Report", "StoreLockedError"]
+__all__ += ["as_faiss", "rescore", "verify"]

@@ -12,6 +12,7 @@ that again.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from ilhash.storage._arrays import arrays_in
 from ilhash.storage._damage import DamagedFileError, check_sha256, sha256_of
 from ilhash.storage._durable import TEMPORARY, make_folder, write_file
 from ilhash.storage._lock import StoreLockedError, WriterLock
-from ilhash.storage._reading import Record, read_file
+from ilhash.storage._reading import Record, open_file, read_file
 from ilhash.storage._sealed import Sealed
 
 ARRAYS = "arrays"
@@ -33,6 +34,7 @@ _ROLE = r"(?:classifier-[0-9]+\.)?[a-z_]+-[0-9]+"  # of a file that is not array
 _FILES = rf"{ARRAYS}-[0-9a-f]{{16}}\.safetensors|{_ROLE}-[0-9a-f]{{16}}\.skops"
 _CONFIG = Sealed("config.json", "a model of ilhash", 1, before=_FILES, most=64 << 20)
 _LOCK = f"{TEMPORARY}lock"
+_CARD = "README.md"
 _LARGEST = 1 << 40  # bytes of one file: what is not there was refused before
 
 _PAUSES = (0, 0, 0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0)  # seconds before a description is read again
@@ -41,12 +43,13 @@ WAIT = 20.0  # seconds for another process that saves to the same directory
 
 @dataclass
 class Contents:
-    """What is in a model's directory: a JSON document, arrays, and opaque files by name; and where, for sentences."""
+    """What is in a model's directory: a JSON document, arrays, opaque files by name, a card; where, for sentences."""
 
     document: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     blobs: dict[str, bytes]
     where: str = "the model"
+    card: str = ""  # for people; nothing reads it, and its first line says whose it is
 
 
 def write_directory(path: Path, contents: Contents) -> None:
@@ -61,7 +64,7 @@ def write_directory(path: Path, contents: Contents) -> None:
     try:
         try:
             lock = _waited_for(path)
-            _replace(path, contents.document, parts)
+            _replace(path, contents.document, parts, contents.card)
         finally:
             if lock is not None:
                 lock.remove()
@@ -70,15 +73,34 @@ def write_directory(path: Path, contents: Contents) -> None:
             lock.release()
 
 
-def _replace(path: Path, document: dict[str, Any], parts: dict[str, bytes]) -> None:
+def _replace(path: Path, document: dict[str, Any], parts: dict[str, bytes], card: str) -> None:
     _remove_leftovers(path, keep=_in_use(path))
     files: dict[str, dict[str, Any]] = {}
     for role, data in parts.items():
         digest = sha256_of([data])
         files[role] = {"name": _file_name(role, digest), "bytes": len(data), "sha256": digest}
         write_file(path / files[role]["name"], [data])
+    # Between these two there is no card: one of another model would be worse.
+    ours = _remove_card(path, card.partition("\n")[0])
     _CONFIG.write(path, {**document, "files": files})
     _remove_leftovers(path, keep={entry["name"] for entry in files.values()})
+    if card and ours:
+        write_file(path / _CARD, [card.encode("utf-8")])
+
+
+def _remove_card(path: Path, mark: str) -> bool:
+    """Remove the card of an earlier save; say whether there may be a new one, which there may not beside another's."""
+    card = path / _CARD
+    if not os.path.lexists(card):
+        return True
+    try:
+        with open_file(card) as file:  # a regular one, and no link
+            ours = bool(mark) and file.read(len(mark.encode()) + 1) == f"{mark}\n".encode()
+    except (OSError, ValueError):
+        return False
+    if ours:
+        card.unlink()
+    return ours
 
 
 def _file_name(role: str, digest: str) -> str:

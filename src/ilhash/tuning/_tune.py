@@ -31,6 +31,7 @@ from ilhash.affinity import (
     affinity_from_pairs,
     supervision_from_labels,
 )
+from ilhash.cards import Measured
 from ilhash.ensemble import Mix
 from ilhash.functions import scaling_for
 from ilhash.starts import remembering
@@ -141,6 +142,20 @@ class Tuning:
     complete: bool
     seconds: float
 
+    def results(self) -> list[Measured]:
+        """Return what the model is worth on points that chose nothing, as it remembers it.
+
+        Returns
+        -------
+        list of Measured
+        """
+        among = {"new": "new items", "seen": "items of training"}
+        return [
+            Measured(among.get(name, name), self.measure, one.value, one.error, "tune")
+            for name, one in self.reports.items()
+            if np.isfinite(one.value)
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, lists and dictionaries, for JSON.
 
@@ -231,6 +246,7 @@ def tune(
         try_best_bits(course)
         found = _Conclusion(course, known, on_all, k, begin).tuning()
     found.model.leave_out(names)
+    found.model.remember(found)
     return found
 
 
