@@ -31,7 +31,7 @@ from ilhash.affinity import (
     affinity_from_pairs,
     supervision_from_labels,
 )
-from ilhash.cards import Measured
+from ilhash.cards import Measured as OnCard
 from ilhash.ensemble import Mix
 from ilhash.functions import scaling_for
 from ilhash.starts import remembering
@@ -142,7 +142,7 @@ class Tuning:
     complete: bool
     seconds: float
 
-    def results(self) -> list[Measured]:
+    def results(self) -> list[OnCard]:
         """Return what the model is worth on points that chose nothing, as it remembers it.
 
         Returns
@@ -151,7 +151,7 @@ class Tuning:
         """
         among = {"new": "new items", "seen": "items of training"}
         return [
-            Measured(among.get(name, name), self.measure, one.value, one.error, "tune")
+            OnCard(among.get(name, name), self.measure, one.value, one.error, "tune")
             for name, one in self.reports.items()
             if np.isfinite(one.value)
         ]
