@@ -63,12 +63,14 @@ def test_what_it_says_is_what_points_that_chose_nothing_say(digits, found):
         found = distance_histograms(codes[some], codes[some], by_label(y[rows[some]], y[rows[some]]))
         found = found.without_itself(np.ones(len(some), bool), np.ones(len(some), bool))
         once, twice = found.precision_at_k((1, 2)).T
-        return ((1 + weight) * once - weight * twice).mean()
+        return (1 + weight) * once - weight * twice
 
-    assert tuning.reports["new"].value == pytest.approx(expected(np.arange(len(rows))))
+    values = expected(np.arange(len(rows)))
+    assert tuning.reports["new"].value == pytest.approx(values.mean())
     groups = left_out(len(rows))
-    without = np.array([expected(np.flatnonzero(groups != group)) for group in range(GROUPS)])
-    assert tuning.reports["new"].error == pytest.approx(np.sqrt((GROUPS - 1) * without.var()))
+    without = np.array([expected(np.flatnonzero(groups != group)).mean() for group in range(GROUPS)])
+    both = values.var() / len(rows), (GROUPS - 1) * without.var()
+    assert tuning.reports["new"].error == pytest.approx(np.sqrt(np.mean(both)))
 
 
 def test_the_front_is_what_nothing_else_beats(found):
@@ -283,7 +285,7 @@ def slow_clock(monkeypatch):
 
 def test_on_a_slow_machine_a_code_is_full_and_more_bytes_are_not_worse(digits, slow_clock):
     scores = []
-    for n_bytes in (1, 2, 4):
+    for n_bytes in (1, 2):
         slow_clock[0] = 0.0
         found = ilhash.tune(*digits, **{**WAYS, "n_bytes": n_bytes, "minutes": 0.1})
         assert slow_clock[0] <= 6.5  # how slow it is, is not known at once
@@ -301,9 +303,9 @@ def test_what_the_best_needs_is_not_given_to_others(digits, slow_clock):
 
 @pytest.mark.usefixtures("no_clock")
 def test_the_choice_is_trained_on_all_points_where_there_is_time(digits, monkeypatch):
-    whole = ilhash.tune(*digits, **{**WAYS, "minutes": 0.2})
+    whole = ilhash.tune(*digits, **{**WAYS, "minutes": 0.06})
     monkeypatch.setattr(_Conclusion, "_refitted", lambda self, best: None)
-    judged = ilhash.tune(*digits, **{**WAYS, "minutes": 0.2})
+    judged = ilhash.tune(*digits, **{**WAYS, "minutes": 0.06})
     assert whole.refitted
     assert not judged.refitted
     assert whole.reports["new"] == judged.reports["new"]  # of the model that has not seen the points that report

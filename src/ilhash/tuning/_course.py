@@ -26,6 +26,8 @@ LOOKS = 0.05  # share of the budget that is trained between two looks at the clo
 EXPECTED = 0.05  # share of the budget that is believed to have gone as expected, before anything is known
 SLOW = 1.5  # times what was expected, below which a machine is not called slow
 FIRST = 16  # bits of the first round, or a quarter of the code
+HEAD_START = 64  # bits of what is cheap and grows: longer codes must not leave less time for what is better
+LEAST = 32  # bits, or half of the code, that must be within reach of what is begun
 FILLED = 3  # of the best, whose bits are for mixes too
 GRAIN = 8  # bits by which the best grows where the time does not suffice for a whole round
 
@@ -136,32 +138,38 @@ class Course:
         """
         cheap, others = self._divided(self._affordable(candidates))
         for place, candidate in enumerate(cheap):
-            self._step(candidate, self.n_bits, CHEAP if place else math.inf)  # one must be had
-        known = {candidate.name for candidate in cheap}
-        alive, screened = self._screened(others, known)
+            n_bits = self._head_start(candidate) if place else self.n_bits  # one must be had
+            self._step(candidate, n_bits, CHEAP if place else math.inf)
+        alive, screened = self._screened(others, cheap)
         self._grow(alive)
         self._fill(screened)
 
     def _divided(self, candidates: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
         """Return what is cheap, the cheapest first, and the rest."""
-        ordered = sorted(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
+        ordered = sorted(candidates, key=lambda candidate: self.expected(candidate, 0, self._head_start(candidate)))
         together, n_cheap = 0.0, 0
         for candidate in ordered:
             again = 1.0 if candidate.grows or candidate.at_once else 1.75  # half of the bits, and a quarter, for mixes
-            together += again * self.expected(candidate, 0, self.n_bits)
+            together += again * self.expected(candidate, 0, self._head_start(candidate))
             if n_cheap and together > CHEAP * self.budget.total:
                 break
             n_cheap += 1
         return ordered[:n_cheap], ordered[n_cheap:]
 
-    def _screened(self, candidates: list[Candidate], known: set[str]) -> tuple[dict[str, Candidate], list[Candidate]]:
+    def _head_start(self, candidate: Candidate) -> int:
+        return min(self.n_bits, HEAD_START) if candidate.grows else self.n_bits
+
+    def _screened(
+        self, candidates: list[Candidate], cheap: list[Candidate]
+    ) -> tuple[dict[str, Candidate], list[Candidate]]:
         """Train few bits of each; of refinements after what they refine, those of the best first.
 
-        Returns the better half, and all that was tried, the best first.
+        Returns the better half, with what is cheap and grows, and all that was compared, the best first.
         """
-        alive: dict[str, Candidate] = {}
-        last: dict[str, Trial] = {}
-        waiting, first = list(candidates), self.rounds[0]
+        waiting, first, known = list(candidates), self.rounds[0], {one.name for one in cheap}
+        found = {one.name: (one, self._first_bits(one, first)) for one in cheap if one.grows}
+        last: dict[str, Trial] = {name: trial for name, (_, trial) in found.items() if trial is not None}
+        alive = {name: found[name][0] for name in last}
         while ready := [one for one in waiting if one.after is None or one.after in last or one.after in known]:
             waiting = [one for one in waiting if one not in ready]
             scores = {name: trial.score for name, trial in last.items()}
@@ -175,7 +183,19 @@ class Course:
         for one in waiting:
             self.left_out[one.name] = f"it refines {one.after}, which was not tried"
         ranked = sorted(last, key=lambda name: -last[name].score)
-        return alive, [one for name in ranked for one in candidates if one.name == name]
+        return alive, [one for name in ranked for one in (*candidates, *cheap) if one.name == name]
+
+    def _first_bits(self, candidate: Candidate, n_bits: int) -> Trial | None:
+        """Return the trial of so many bits, where there are as many; None otherwise, or where they are too slow."""
+        own = [trial for trial in self.bench.trials if trial.name == candidate.name]
+        longest = max(own, key=lambda trial: trial.n_bits, default=None)
+        if not candidate.grows or longest is None or longest.n_bits < n_bits or not self._quick(longest):
+            return None
+        for trial in own:
+            if trial.n_bits == n_bits:
+                return trial
+        first = self.bench.prefix(longest, n_bits)
+        return self.bench.keep(first.name, first.model, first.bits, first.encode_us, first.seconds, first.recipe)
 
     def _grow(self, alive: dict[str, Candidate]) -> None:
         """Give the better half more and more bits; the best first, and others only what it will not need."""
@@ -183,7 +203,8 @@ class Course:
             last: dict[str, Trial] = {}
             leader: Candidate | None = None
             for candidate in sorted(alive.values(), key=lambda one: -self._last_score(one.name)):
-                trial = self._step(candidate, n_bits, SHARES[-1], leader=leader)
+                trial = self._first_bits(candidate, n_bits)
+                trial = trial or self._step(candidate, n_bits, SHARES[-1], leader=leader)
                 if trial is None and leader is None:
                     self._as_far_as_it_goes(candidate, n_bits)
                 leader = leader or candidate
@@ -219,7 +240,7 @@ class Course:
         return 0 if model is None else len(model.functions_)
 
     def _affordable(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Leave out what could never be half of a code; the cheapest always can."""
+        """Leave out what could never be a good part of a code; the cheapest always can."""
         cheapest = min(candidates, key=lambda candidate: self.expected(candidate, 0, self.n_bits))
         kept = []
         for candidate in candidates:
@@ -234,7 +255,7 @@ class Course:
 
     def _least(self, candidate: Candidate) -> int:
         """Return the bits below which it is not worth beginning."""
-        return max(1, self.n_bits // 2) if candidate.grows else self.n_bits
+        return max(1, min(self.n_bits // 2, LEAST)) if candidate.grows else self.n_bits
 
     def expected(self, candidate: Candidate, have: int, n_bits: int) -> float:
         """Return core seconds; what keeps one core busy lets the others wait."""
@@ -312,11 +333,14 @@ class Course:
         if trial is None:
             self.left_out[candidate.name] = f"it has no {n_bits} bits on these data"
             return None
-        encoding = trial.encode_us * self.n_bits / trial.n_bits
-        if self.max_encode_us is not None and encoding > self.max_encode_us:
+        if not self._quick(trial):
+            encoding = trial.encode_us * self.n_bits / trial.n_bits
             self.left_out[candidate.name] = f"encoding would take about {encoding:.0f} microseconds"
             return None
         return trial
+
+    def _quick(self, trial: Trial) -> bool:
+        return self.max_encode_us is None or trial.encode_us * self.n_bits / trial.n_bits <= self.max_encode_us
 
     def _survivors(self, alive: dict[str, Candidate], last: dict[str, Trial]) -> dict[str, Candidate]:
         """Keep the better half; who was passed over has no more to say."""

@@ -115,7 +115,7 @@ class Retrieval:
             parts.append(tuple(table[:, : n_bits + 1].astype(np.int32) for table in (found.counts, found.hits)))
         whole = Histograms(*(sum_of([part[which] for part in parts]) for which in (0, 1)))
         values = self._corrected(whole)
-        return Measured(values[~np.isnan(values)], jackknife_error(whole, parts, asked, self._corrected))
+        return Measured.of(values[~np.isnan(values)], jackknife_error(whole, parts, asked, self._corrected))
 
     def _corrected(self, found: Histograms) -> Values:
         if self.finds:
