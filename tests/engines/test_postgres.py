@@ -94,12 +94,23 @@ class TestPostgres(EngineContract):
             hba = Path(engine._rows("SHOW hba_file")[0][0])
             before = hba.read_text()
             hba.write_text("local all guarded scram-sha-256\n" + before)
-            engine._rows("SELECT pg_reload_conf()")
+            self.reload(engine, url)
             try:
                 self.ask_for_a_password(url)
             finally:
                 hba.write_text(before)
                 engine._rows("SELECT pg_reload_conf()")
+
+    def reload(self, engine, url):
+        """Have the server read its rules, and wait until new connections are let in by them."""
+
+        def read_at():
+            with engines.open(url) as one:
+                return one._rows("SELECT pg_conf_load_time()")
+
+        before = read_at()
+        engine._rows("SELECT pg_reload_conf()")
+        wait_until(lambda: read_at() != before, seconds=120)
 
     def ask_for_a_password(self, url):
         def given(password):
@@ -198,6 +209,31 @@ class TestPostgres(EngineContract):
                 first._rows("DELETE FROM ilhash_codes")
             adding.join()
             assert second.search(code, 3).ids.tolist() == [[2]]
+
+    @pytest.mark.parametrize("how", ["unsent", "interrupted"])
+    def test_an_answer_that_nobody_read_is_not_that_of_the_next(self, url, monkeypatch, how):
+        """Ctrl-C in a search, or a value that the driver cannot send, leaves the server's words half read."""
+        base = random_codes(9, 8)
+        with self.made(url, 8) as engine, engines.open(url) as other:
+            engine.add(base)
+            if how == "unsent":
+                with pytest.raises(UnicodeEncodeError):
+                    engine._rows("SELECT CAST(:text AS text)", {"text": "\ud800"})
+            else:
+
+                def stop(*_):
+                    raise KeyboardInterrupt
+
+                with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), engine._transaction():
+                    engine._rows("DELETE FROM ilhash_items")
+                    patch.setattr(engine._connection, "handle_messages", stop)
+                    engine._rows("SELECT 1")
+            for call in (lambda: engine.search(base, 2), engine.count, lambda: engine.add(base, np.arange(9) + 20)):
+                with pytest.raises(engines.EngineError, match="broke off: open it again") as error:
+                    call()
+                assert "\n" not in str(error.value)
+            other.add(base[:1], [99])  # the lock of the one that broke off is gone, and what it did not commit
+            assert other.count() == 10
 
     def test_a_database_that_cannot_hold_all_texts(self, server):
         name = f"test_{uuid.uuid4().hex}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,7 @@ class Postgres(SqlEngine):
 
     def __init__(self, url: str, table: str, mode: str, writable: bool) -> None:
         super().__init__(table, None, mode, writable)
+        self._broken_off = False  # whether an answer of the server may be left unread
         self._pg = require("pg8000.native", "postgres", "the engine postgresql")
         shown = without_password(url)
         try:
@@ -121,10 +123,34 @@ class Postgres(SqlEngine):
 
     def _rows(self, statement: str, values: Values | None = None) -> list[Any]:
         given = {name: one.item() if isinstance(one, np.generic) else one for name, one in (values or {}).items()}
-        try:
+        with self._speaking("run a statement"):
             return self._connection.run(statement, **given) or []
-        except (self._pg.DatabaseError, self._pg.InterfaceError, OSError) as error:
-            raise EngineError(f"PostgreSQL must be able to run a statement, got an error: {_said(error)}") from None
+
+    @contextmanager
+    def _speaking(self, what: str) -> Iterator[None]:
+        """Let the server answer. What breaks off in between, Ctrl-C too, ends the connection.
+
+        An answer that nobody has read would be taken for that of the next statement.
+        """
+        if self._broken_off:
+            raise EngineError(f"PostgreSQL must be connected to {what}, got a connection that broke off: open it again")
+        self._broken_off = True
+        try:
+            yield
+            self._broken_off = False
+        except self._pg.DatabaseError as error:  # an answer, too
+            self._broken_off = False
+            raise EngineError(f"PostgreSQL must be able to {what}, got an error: {_said(error)}") from None
+        except (self._pg.InterfaceError, OSError) as error:
+            raise EngineError(f"PostgreSQL must be able to {what}, got an error: {_said(error)}") from None
+        finally:
+            if self._broken_off:
+                self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Shut the line without another word, so that the server takes back what is not committed."""
+        with suppress(OSError, AttributeError):  # gone already
+            self._connection._usock.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -170,10 +196,8 @@ class Postgres(SqlEngine):
         parts = [_as_text(ids)] + ([packed.to_text(codes, self.n_bits)] if codes is not None else [])
         parts += [_as_text(values) for values in columns.values()]
         lines = io.BytesIO("".join("\t".join(row) + "\n" for row in zip(*parts, strict=True)).encode())
-        try:
+        with self._speaking("take rows"):
             self._connection.run(f"COPY {STAGED} FROM STDIN", stream=lines)
-        except (self._pg.DatabaseError, self._pg.InterfaceError, OSError) as error:
-            raise EngineError(f"PostgreSQL must be able to take rows, got an error: {_said(error)}") from None
 
     def _refuse_id_values(self, ids: Ids) -> None:
         bad = sum("\0" in one for one in ids.tolist()) if ids.dtype == object else 0
