@@ -362,8 +362,8 @@ class EngineContract:
             ):
                 with pytest.raises(ValueError, match=f"parameters must be .*{sentence}"):
                     engine.search(queries, 3, where="color = :wanted", parameters={"wanted": value})
+            halves = {**columns, "color": ["\ud83d", "\ude00"] * (self.batch // 2)}
             with pytest.raises(ValueError, match="columns must hold texts of whole characters"):
-                halves = {**columns, "color": ["\ud83d", "\ude00"] * (self.batch // 2)}
                 engine.add(base, np.arange(self.batch) + self.batch, halves)
             assert engine.count() == self.batch
             assert engine.search(queries, 3, where="color <> 'a;b(' AND (price < 2)").ids.shape == (3, 3)

@@ -49,8 +49,9 @@ class TestPostgres(EngineContract):
     def url(self, url):
         return url
 
-    def test_the_exact_mode_uses_no_graph(self, url):
-        base = repeated_codes(2000, 64, distinct=1500)
+    @pytest.mark.parametrize("distinct", [1500, 300])  # of which items are looked at, of which codes
+    def test_the_exact_mode_uses_no_graph(self, url, distinct):
+        base = repeated_codes(2000, 64, distinct=distinct)
         with self.made(url, 64) as engine:
             engine.add(base)
         with engines.open(url, mode="hnsw") as engine:
@@ -213,6 +214,10 @@ class TestPostgres(EngineContract):
     @pytest.mark.parametrize("how", ["unsent", "interrupted"])
     def test_an_answer_that_nobody_read_is_not_that_of_the_next(self, url, monkeypatch, how):
         """Ctrl-C in a search, or a value that the driver cannot send, leaves the server's words half read."""
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
         base = random_codes(9, 8)
         with self.made(url, 8) as engine, engines.open(url) as other:
             engine.add(base)
@@ -221,13 +226,14 @@ class TestPostgres(EngineContract):
                     engine._rows("SELECT CAST(:text AS text)", {"text": "\ud800"})
             else:
 
-                def stop(*_):
-                    raise KeyboardInterrupt
+                def interrupted():
+                    with monkeypatch.context() as patch, engine._transaction():
+                        engine._rows("DELETE FROM ilhash_items")
+                        patch.setattr(engine._connection, "handle_messages", stop)
+                        engine._rows("SELECT 1")
 
-                with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), engine._transaction():
-                    engine._rows("DELETE FROM ilhash_items")
-                    patch.setattr(engine._connection, "handle_messages", stop)
-                    engine._rows("SELECT 1")
+                with pytest.raises(KeyboardInterrupt):
+                    interrupted()
             for call in (lambda: engine.search(base, 2), engine.count, lambda: engine.add(base, np.arange(9) + 20)):
                 with pytest.raises(engines.EngineError, match="broke off: open it again") as error:
                     call()

@@ -18,7 +18,6 @@ from ilhash._fingerprints import fingerprint_of, refuse_another
 from ilhash.engines._contract import Engine
 from ilhash.engines._settings import Settings
 
-
 _PASSWORD_ASKED = re.compile(r"([?&;][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
 
 

@@ -67,7 +67,7 @@ def check_mapping(name: str, value: Any) -> None:
 
 
 def as_parameters(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the values of a condition as plain numbers, texts, truth values or None, which every engine can be sent."""
+    """Return the values of a condition as plain numbers, texts, truth values or None, which can be sent."""
     check_mapping("parameters", parameters)
     out = {name: value.item() if isinstance(value, np.generic) else value for name, value in (parameters or {}).items()}
     for name, value in out.items():
@@ -86,7 +86,7 @@ def is_whole(text: str) -> bool:
 
     Examples
     --------
-    >>> is_whole("grün"), is_whole("\\ud800")
+    >>> is_whole("grün"), is_whole(chr(0xD800))
     (True, False)
     """
     try:

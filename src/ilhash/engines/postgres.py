@@ -205,7 +205,13 @@ class Postgres(SqlEngine):
             raise ValueError(f"ids must be texts without NUL for PostgreSQL, got {bad} of {len(ids)} with one")
 
     def _nearest_statement(self) -> str:
-        """Return the statement of the k nearest codes with all ties, joined to their items."""
+        """Return the statement of the k nearest codes with all ties, joined to their items.
+
+        For ties PostgreSQL sorts all codes, without them it keeps k rows: where most codes are distinct, items are
+        looked at themselves, in half of the time.
+        """
+        if self.mode == "exact" and self._is_mostly_distinct():
+            return self._nearest_of_items()
         far = self._distance("code", ":query")
         if self.mode == "hnsw":
             graph = f"SELECT code FROM {self.distinct} ORDER BY code <~> CAST(:query AS {self._code_type()}) LIMIT :k"
