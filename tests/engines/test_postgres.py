@@ -64,6 +64,38 @@ class TestPostgres(EngineContract):
             plan = str(engine._rows(f"EXPLAIN {engine._nearest_statement()}", values))
             assert "hnsw" not in plan
 
+    def test_a_server_with_little_shared_memory_builds_graphs_alone(self, url, monkeypatch):
+        base = repeated_codes(2000, 64, distinct=1500)
+        with self.made(url, 64) as engine:
+            engine.add(base)
+        right, refused = engines.postgres.Postgres._make_graph, []
+
+        def short_of_room(engine):
+            if engine._rows("SHOW max_parallel_maintenance_workers") != [["0"]]:
+                refused.append(True)
+                raise engines.EngineError('could not resize shared memory segment "/PostgreSQL.1": No space left')
+            right(engine)
+
+        monkeypatch.setattr(engines.postgres.Postgres, "_make_graph", short_of_room)
+        with engines.open(url, mode="hnsw") as engine:
+            assert engine.search(base[:5], 1).distances.tolist() == [[0]] * 5
+            assert engine._rows("SHOW max_parallel_maintenance_workers") != [["0"]]
+        assert refused == [True]
+
+    def test_a_graph_gets_memory(self, url, monkeypatch):
+        base = random_codes(3000, 64)
+        with self.made(url, 64) as engine:
+            engine.add(base)
+            engine._rows("SET maintenance_work_mem = '1MB'")
+            before, said = engine._rows("SHOW maintenance_work_mem"), []
+            right = engine._rows
+            monkeypatch.setattr(engine, "_rows", lambda *asked: said.append(asked[0]) or right(*asked))
+            engine._build_graph()
+            (memory,) = (statement for statement in said if "maintenance_work_mem = " in statement)
+            assert int(memory.rpartition(" ")[2]) > 3000  # kB
+            assert not [notice for notice in engine._connection.notices if b"no longer fits" in notice.get(b"M", b"")]
+            assert right("SHOW maintenance_work_mem") == before
+
     def test_a_graph_over_distinct_codes_finds_them(self, url):
         base = repeated_codes(3000, 64, distinct=40)
         with self.made(url, 64) as engine:

@@ -28,6 +28,8 @@ from ilhash.engines._statements import Values
 SECONDS = 10  # to wait for a server
 SEARCHED = 200  # candidates of the graph at least: hnsw.ef_search
 MOST_SEARCHED = 1000  # that pgvector allows
+GRAPH_BYTES = 1200  # memory that a code takes while its graph is built, beside its own bytes
+MOST_MEMORY = 1 << 20  # kB that building a graph may take of the server, where it has not been given more
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -92,9 +94,26 @@ class Postgres(SqlEngine):
 
     def _build_graph(self) -> None:
         """Make the graph over distinct codes, once."""
-        if not self._exists(self._graph):
+        if self._exists(self._graph):
+            return
+        try:
             with self._transaction():
-                self._rows(self._graph_statement())
+                self._make_graph()
+        except EngineError as error:
+            if "shared memory" not in str(error):  # by which workers share the graph; containers have little of it
+                raise
+            with self._transaction():
+                self._rows("SET LOCAL max_parallel_maintenance_workers = 0")
+                self._make_graph()
+
+    def _make_graph(self) -> None:
+        """Make the graph, in memory where it fits: beyond it each code is written to the pages of the index."""
+        given = "SELECT setting FROM pg_settings WHERE name = 'maintenance_work_mem'"
+        ((n, has),) = self._rows(f"SELECT (SELECT count(*) FROM {self.distinct}), ({given})")
+        wanted = min(int(n) * (GRAPH_BYTES + packed.bytes_per_code(self.n_bits)) >> 10, MOST_MEMORY)
+        if wanted > int(has):  # both in kB
+            self._rows(f"SET LOCAL maintenance_work_mem = {wanted}")
+        self._rows(self._graph_statement())
 
     def _graph_statement(self) -> str:
         return f"CREATE INDEX IF NOT EXISTS {self._graph} ON {self.distinct} USING hnsw (code bit_hamming_ops)"
@@ -190,7 +209,7 @@ class Postgres(SqlEngine):
         self._rows(f"ALTER TABLE {self.distinct} ALTER COLUMN code TYPE {kind}")
         self._rows(f"INSERT INTO {self.distinct} SELECT DISTINCT code FROM {self.items}")
         if graph:
-            self._rows(self._graph_statement())
+            self._make_graph()
 
     def _stage(self, ids: Ids, codes: Codes | None, columns: Columns) -> None:
         parts = [_as_text(ids)] + ([packed.to_text(codes, self.n_bits)] if codes is not None else [])
