@@ -49,13 +49,15 @@ class TestPostgres(EngineContract):
     def url(self, url):
         return url
 
-    @pytest.mark.parametrize("distinct", [1500, 300])  # of which items are looked at, of which codes
-    def test_the_exact_mode_uses_no_graph(self, url, distinct):
+    @pytest.mark.parametrize(("distinct", "analyzed"), [(1500, False), (1500, True), (300, False), (300, True)])
+    def test_the_exact_mode_uses_no_graph(self, url, distinct, analyzed):
         base = repeated_codes(2000, 64, distinct=distinct)
         with self.made(url, 64) as engine:
             engine.add(base)
         with engines.open(url, mode="hnsw") as engine:
             assert not engine.search(base[:3], 5).exact
+            if analyzed:  # the server estimates from here on how many rows there are
+                engine._rows("ANALYZE")
         queries = random_codes(20, 64, seed=4)
         with engines.open(url) as engine:
             engine._rows("SET enable_seqscan = off")  # whatever could use the graph would
@@ -63,6 +65,7 @@ class TestPostgres(EngineContract):
             values = {"k": 10, "query": codes.to_text(queries[:1], 64)[0]}
             plan = str(engine._rows(f"EXPLAIN {engine._nearest_statement()}", values))
             assert "hnsw" not in plan
+            assert ("ilhash_codes" in plan) == (distinct == 300)  # where codes are few they are looked at, else items
 
     def test_a_server_with_little_shared_memory_builds_graphs_alone(self, url, monkeypatch):
         base = repeated_codes(2000, 64, distinct=1500)

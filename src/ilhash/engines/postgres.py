@@ -240,6 +240,15 @@ class Postgres(SqlEngine):
         join = f"SELECT i.id, c.far FROM near c JOIN {self.items} i ON i.code = c.code"
         return f"WITH near AS MATERIALIZED ({near}) {join} ORDER BY c.far, i.id LIMIT :k"
 
+    def _is_mostly_distinct(self) -> bool:
+        """Whether most items have a code of their own, by the server's estimate if it has one: counting is a scan."""
+        if self._mostly_distinct is None:
+            asked = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(:table)"
+            codes, items = (self._rows(asked, {"table": name})[0][0] for name in (self.distinct, self.items))
+            if codes > 0 and items > 0:
+                self._mostly_distinct = 2 * codes > items
+        return super()._is_mostly_distinct()
+
     def _ask(self, queries: Codes, statement: str, values: Values) -> list[tuple[Ids, NDArray[Any]]]:
         if self.mode == "hnsw":
             searched = min(max(SEARCHED, 2 * values.get("k", 0)), MOST_SEARCHED)
