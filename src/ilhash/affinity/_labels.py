@@ -31,7 +31,7 @@ class Labels:
     """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown.
 
     ``withheld`` are points that no model may be trained on, not even one that does not look at labels. ``focused`` says
-    that half of the points with a label are of the few classes that matter.
+    that points with a label are of the few classes that matter, and of others beside them.
     """
 
     codes: NDArray[np.int32]
@@ -42,6 +42,11 @@ class Labels:
     @property
     def n_points(self) -> int:
         return len(self.codes)
+
+    @property
+    def n_withheld(self) -> int:
+        """Points that count neither as labelled nor as unlabelled."""
+        return 0 if self.withheld is None else len(self.withheld)
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
