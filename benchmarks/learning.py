@@ -121,7 +121,7 @@ def classes(given: argparse.Namespace) -> dict[str, Any]:
     return out
 
 
-# ------------------------------------------------------------------------------------------------ a class with few items
+# ------------------------------------------------------------------------------------------ a class with few items
 
 
 def few_of(X: np.ndarray, y: np.ndarray, n_points: int, members: int, seed: int) -> dict[str, dict[str, float]]:
