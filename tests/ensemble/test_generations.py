@@ -176,6 +176,15 @@ def test_half_of_the_points_are_of_the_focus_and_others_are_not_few(digits, clas
     assert not np.array_equal(labels.codes, focused(y, classes, seed=1).codes)
 
 
+def test_a_focus_keeps_points_withheld_that_were(digits):
+    _, y = digits
+    held = ilhash.HoldOut(n_queries=100, n_report=80).labels(y)
+    labels = focused(held, [7, 8, 9])
+    assert np.isin(held.withheld, labels.withheld).all()
+    assert (labels.codes[labels.withheld] < 0).all()
+    assert len(labels.withheld) > len(held.withheld)
+
+
 def test_a_focus_is_labels_that_one_could_give(first, digits):
     X, y = digits
     short = first[:].extend(4, X, y, focus=[7, 8, 9], check=False)
