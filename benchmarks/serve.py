@@ -80,10 +80,11 @@ def request(path: str, body: Any = None) -> bytes:
 
 
 class Timed(NamedTuple):
-    """How many queries were answered in how many seconds, and the seconds of each call."""
+    """How many queries were answered in how many seconds, of them on a core, and the seconds of each call."""
 
     queries: int
     seconds: float
+    busy: float
     times: list[float]
 
 
@@ -111,8 +112,9 @@ class Connection:
         return 0 <= self.wanted <= len(self.data)
 
 
-def load(host: str, port: int, requests: list[bytes], clients: int, seconds: float) -> Timed:
-    """Ask for so many seconds over so many connections."""
+def load(host: str, port: int, pid: int, requests: list[bytes], clients: int, seconds: float) -> Timed:
+    """Ask the server that is process ``pid`` for so many seconds over so many connections."""
+    busy = on_core(pid)
     connections = [Connection(host, port) for _ in range(clients)]
     times: list[float] = []
     with selectors.DefaultSelector() as selector:
@@ -131,18 +133,24 @@ def load(host: str, port: int, requests: list[bytes], clients: int, seconds: flo
         took = time.perf_counter() - begin
     for one in connections:
         one.socket.close()
-    return Timed(len(times), took, times)
+    return Timed(len(times), took, on_core(pid) - busy, times)
 
 
 def in_process(index: Any, codes: np.ndarray, together: int, seconds: float) -> Timed:
     """Ask the index in this process, one thread, so many queries in a call."""
-    times, begin, place = [], time.perf_counter(), 0
+    times, begin, busy, place = [], time.perf_counter(), time.process_time(), 0
     while (now := time.perf_counter()) - begin < seconds:
         rows = np.arange(place, place + together) % len(codes)
         index.search(codes[rows], K)
         times.append(time.perf_counter() - now)
         place += together
-    return Timed(place, time.perf_counter() - begin, times)
+    return Timed(place, time.perf_counter() - begin, time.process_time() - busy, times)
+
+
+def on_core(pid: int) -> float:
+    """Return the seconds for which a process had a core, which other work of the machine does not change much."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> float:
@@ -154,8 +162,9 @@ def memory(pid: int) -> float:
 def line(name: str, clients: int, rounds: list[Timed]) -> str:
     """Return a line of the table."""
     p50, p99 = np.percentile(np.concatenate([one.times for one in rounds]), [50, 99]) * 1e3
-    qps = sum(one.queries for one in rounds) / sum(one.seconds for one in rounds)
-    return f"| {name} | {clients} | {qps:,.0f} | {p50:.2f} | {p99:.2f} |"
+    queries = sum(one.queries for one in rounds)
+    qps, busy = queries / sum(one.seconds for one in rounds), 1e3 * sum(one.busy for one in rounds) / queries
+    return f"| {name} | {clients} | {qps:,.0f} | {p50:.2f} | {p99:.2f} | {busy:.3f} |"
 
 
 def measured(lines: dict[tuple[str, int], Callable[[], Timed]], rounds: int) -> None:
@@ -164,7 +173,7 @@ def measured(lines: dict[tuple[str, int], Callable[[], Timed]], rounds: int) -> 
     for _ in range(rounds):
         for key, measure in lines.items():
             found[key].append(measure())
-    print("| | clients | queries/s | p50, ms | p99, ms |\n|---|---|---|---|---|")
+    print("| | clients | queries/s | p50, ms | p99, ms | ms of a core each |\n|---|---|---|---|---|---|")
     print("\n".join(line(*key, timed) for key, timed in found.items()), flush=True)
 
 
@@ -188,24 +197,24 @@ def measure(given: argparse.Namespace, folder: Path) -> None:
     }
     with served(folder / "on") as on, served(folder / "off", "--no-batching") as off:
         for clients in given.clients:
-            idle = partial(load, *on[:2], [request("/livez")], clients, seconds)
+            idle = partial(load, *on, [request("/livez")], clients, seconds)
             lines["/livez: client and HTTP alone", clients] = idle
             for kind in given.by:
-                for name, (host, port, _) in (("batching", on), ("no batching", off)):
-                    lines[f"{kind}, {name}", clients] = partial(load, host, port, requests[kind], clients, seconds)
+                for name, server in (("batching", on), ("no batching", off)):
+                    lines[f"{kind}, {name}", clients] = partial(load, *server, requests[kind], clients, seconds)
         measured(lines, given.rounds)
     if given.minutes:
-        with served(folder / "on") as (host, port, pid):
-            flat(given.minutes, requests[given.by[0]], host, port, pid)
+        with served(folder / "on") as server:
+            flat(given.minutes, requests[given.by[0]], server)
 
 
-def flat(minutes: float, requests: list[bytes], host: str, port: int, pid: int) -> None:
+def flat(minutes: float, requests: list[bytes], server: tuple[str, int, int]) -> None:
     """Ask for minutes, and look at the server's memory."""
-    load(host, port, requests, 16, 20)
-    begin, asked, seen = time.monotonic(), 0, [memory(pid)]
+    load(*server, requests, 16, 20)
+    begin, asked, seen = time.monotonic(), 0, [memory(server[2])]
     while time.monotonic() - begin < 60 * minutes:
-        asked += load(host, port, requests, 16, 10).queries
-        seen.append(memory(pid))
+        asked += load(*server, requests, 16, 10).queries
+        seen.append(memory(server[2]))
     print(f"\nmemory over {minutes:g} minutes of 16 clients, {asked:,} queries:\n\n| at first, MB | at last | most |")
     print(f"|---|---|---|\n| {seen[0]:.1f} | {seen[-1]:.1f} | {max(seen):.1f} |", flush=True)
 
