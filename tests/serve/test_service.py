@@ -11,6 +11,7 @@ import ilhash
 from ilhash import codes
 from ilhash.client import ServiceError
 from ilhash.serve import Service, make
+from ilhash.serve._pictures import ink
 from ilhash.serve._searching import Asked
 from ilhash.serve._service import Change
 
@@ -122,7 +123,11 @@ def test_the_pages_numbers(client, digits, model):
     info = client.info()
     assert (len(client), client.n_bits, info["model"]["dimension"]) == (1797, 32, 64)
     assert info["items"]["labels"] == list(range(10))
-    assert info["items"]["pictures"]["drawable"]
+    assert {name: round(value) for name, value in info["items"]["pictures"]["ink"].items()} == {
+        "height": 8,
+        "width": 8,
+        "pen": 2,
+    }
     assert info["orders"] == ["hamming", "asymmetric", "margins", "vectors"]
     bits = codes.unpack(model.transform(digits[0]), 32)
     told = client._get("/v1/bits")["bits"]
@@ -391,6 +396,31 @@ def test_pictures_of_a_folder_and_elsewhere(tmp_path, start, digits, model, serv
     with ilhash.Client(elsewhere.address) as shown:
         assert shown.item(4)["picture"] == "https://pictures.example/4.jpg"
     assert "https://pictures.example" in ask(elsewhere, "GET", "/v1/info")[1]["content-security-policy"]
+
+
+def test_photographs_are_not_drawn(tmp_path, digits):
+    """Pictures in colour that are their own vectors: shown, not asked for by drawings of one colour."""
+    X, y = digits
+    colours = np.repeat(X, 3, axis=1)
+    made = ilhash.ILH(n_bits=8, n_train=300, n_similar=10, n_dissimilar=10).fit(colours, y)
+    make(tmp_path / "colours", made, colours, pictures=colours.reshape(-1, 8, 8, 3))
+    with Service(tmp_path / "colours") as service:
+        assert service.layout.pictures.drawable
+        assert service.pictures.ink is None
+
+
+def test_how_lines_lie_in_pictures():
+    pictures = np.zeros((3, 28, 20))
+    pictures[0, 4:24, 8:11] = 1  # a line
+    pictures[1, 4:24, 3:17] = 1  # a ring
+    pictures[1, 7:21, 6:14] = 0
+    found = ink(pictures)
+    assert (found["height"], found["width"]) == (20, 20)
+    assert 2.5 < found["pen"] < 4
+    assert ink(pictures[2:]) is None
+    flat = np.zeros((1, 8, 8))
+    flat[0, 4] = 1
+    assert ink(flat) == {"height": 1, "width": 8, "pen": 0.5}
 
 
 def test_a_folder_is_made_wholly_or_not_at_all(tmp_path, digits, model):
