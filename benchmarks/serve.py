@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--source", default="digits", help="digits that are deformed: digits (bundled) or mnist")
     parser.add_argument("--minutes", type=float, default=0.0, help="for which memory is looked at")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         measure(given, Path(folder))
 
 

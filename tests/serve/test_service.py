@@ -69,6 +69,20 @@ def test_the_first_bits_are_searched_as_if_there_were_no_others(client, digits, 
         assert weighed.ids == index.search_asymmetric(margins, k=9).ids.tolist()
 
 
+def test_all_within_a_radius(client, digits, model):
+    index = ilhash.HammingIndex(model.transform(digits[0]), n_bits=32)
+    queries = model.transform(digits[0][:40])
+    for radius in (0, 2, 5):
+        found, wanted = client.within(queries, radius), index.within(queries, radius)
+        parts = [slice(*bounds) for bounds in zip(wanted.offsets, wanted.offsets[1:], strict=False)]
+        assert found.ids == [wanted.ids[part].tolist() for part in parts]
+        assert found.distances == [wanted.distances[part].tolist() for part in parts]
+    assert [len(ids) for ids, _ in client.within(queries, 32, k=7)] == [7] * 40
+    near = client.search_ids([3], 20, order="vectors")
+    some = client.search_ids([3], 20, order="vectors", radius=near.distances[0][4])
+    assert (some.ids[0], some.distances[0]) == (near.ids[0][:5], near.distances[0][:5])
+
+
 def test_vectors_are_searched_by_brute_force(client, digits):
     X = digits[0].astype(np.float32)
     found = client.search_vectors(X[3:5] + 0.25, 6, order="vectors")

@@ -67,7 +67,7 @@ def ink(shares: NDArray[np.float64]) -> dict[str, float] | None:
     there = inked.any(axis=(1, 2))
     if not there.any():
         return None
-    tall, wide = (_extent(inked[there].any(axis=axis)) for axis in (2, 1))
+    tall, wide = (_extent(np.any(inked[there], axis=axis)) for axis in (2, 1))
     # A line has two edges: its area by their length is half of its width. Steps between pixels, along both axes,
     # measure edges of any direction 4 / pi times too long.
     steps = sum(np.abs(np.diff(np.pad(shares[there], _edges(axis)), axis=axis)).sum(axis=(1, 2)) for axis in (1, 2))
@@ -77,7 +77,7 @@ def ink(shares: NDArray[np.float64]) -> dict[str, float] | None:
     return {"height": height, "width": width, "pen": min(float(np.median(pen)), height / 2)}
 
 
-def _extent(inked: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _extent(inked: Any) -> NDArray[np.int64]:
     """Return how far it is from the first to the last that is inked in each row (n, length)."""
     return np.asarray(inked.shape[1] - inked.argmax(axis=1) - inked[:, ::-1].argmax(axis=1))
 
