@@ -1,6 +1,7 @@
 """What a service answers is what index, model and brute force say; over HTTP, by a real server."""
 
 import http.client
+import importlib.util
 import json
 import shutil
 
@@ -458,8 +459,14 @@ def test_a_folder_is_made_wholly_or_not_at_all(tmp_path, digits, model):
         make(tmp_path / "s", model, X)
 
 
-@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+ENGINES = {"sqlite": "sqlite_vec", "duckdb": "duckdb", "lance": "lancedb", "clickhouse": "chdb", "faiss": "faiss"}
+ENGINES |= {"usearch": "usearch", "folder": "ilhash"}
+
+
+@pytest.mark.parametrize("scheme", ENGINES)
 def test_engines(tmp_path, start, digits, model, scheme):
+    if importlib.util.find_spec(ENGINES[scheme]) is None:
+        pytest.skip(f"{ENGINES[scheme]} is not installed")
     X, y = digits
     url = f"{scheme}:///{tmp_path}/items.{scheme}"
     check_engine(tmp_path, start, X[:300], y[:300], model, url)
