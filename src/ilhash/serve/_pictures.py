@@ -19,7 +19,7 @@ from ilhash.storage import DamagedFileError, open_file, read_file, reading
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 LARGEST = 16 << 20  # bytes of a file that is shown
-LOOKED_AT = 500  # pictures that tell how lines lie in all of them
+LOOKED_AT = 1 << 20  # pixels, those of some pictures, that tell how lines lie in all of them
 INKED = 0.25  # share of black from which a pixel counts as inked
 
 
@@ -125,7 +125,8 @@ class Shown:
         """How lines lie in the pictures, None where a drawing is no query."""
         if not self.about.drawable or self.about.channels != 1 or not len(self._arrays):
             return None
-        some = np.unique(np.linspace(0, len(self._arrays) - 1, LOOKED_AT).astype(np.int64))
+        n = max(1, LOOKED_AT // (self.about.height * self.about.width))
+        some = np.unique(np.linspace(0, len(self._arrays) - 1, n).astype(np.int64))
         pixels = self._arrays[some].reshape(len(some), self.about.height, self.about.width)
         return ink(as_bytes(pixels, self.about) / 255.0)
 
