@@ -265,16 +265,20 @@ struct TreeMargins::State {
   std::vector<size_t> walked;  // tables that are in no block
 
   void make_blocks() {
+    std::vector<Block> made;  // kept when all are: where memory ends, another call begins anew
+    std::vector<size_t> left;
     for (size_t t = 0; t < walks.size(); ++t) {
       Plan plan(walks[t]);
-      if (plan.fits && !blocks.empty() && blocks.back().take(t, walks[t].bias, plan)) continue;
+      if (plan.fits && !made.empty() && made.back().take(t, walks[t].bias, plan)) continue;
       Block fresh;
       if (plan.fits && fresh.take(t, walks[t].bias, plan))
-        blocks.push_back(std::move(fresh));
+        made.push_back(std::move(fresh));
       else
-        walked.push_back(t);
+        left.push_back(t);
     }
-    for (Block& block : blocks) block.finish();
+    for (Block& block : made) block.finish();
+    blocks = std::move(made);
+    walked = std::move(left);
   }
 };
 
