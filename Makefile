@@ -32,7 +32,7 @@ endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
+.PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-arm test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
   bench lock clean
 
 help:
@@ -61,7 +61,7 @@ docs: $(READY)
 
 test: lint test-core test-tsan test-fuzz test-python test-wheel
 
-test-all: lint test-core test-tsan test-fuzz
+test-all: lint test-core test-tsan test-arm test-fuzz
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 	$(MAKE) test-wheel
 
@@ -144,6 +144,33 @@ $(RACED)/test_threads: $(addprefix $(RACED)/,tests/test_threads.o $(ROOM_UNITS))
 test-tsan:
 	$(MAKE) --jobs=2 $(RACED)/test_threads
 	TSAN_OPTIONS=halt_on_error=1 $(RACED)/test_threads
+
+# The portable kernels as they are on aarch64, another memory model and signed-by-default rules included: compiled by a cross
+# compiler, run by an emulator in user mode. Optimized as a wheel is, so that what is tested is what is shipped.
+ARM := build/aarch64
+ARM_CXX := $(shell command -v aarch64-linux-gnu-g++ 2>/dev/null)
+ARM_RUN := $(shell command -v qemu-aarch64 2>/dev/null || command -v qemu-aarch64-static 2>/dev/null)
+ARM_SYSROOT ?= /usr/aarch64-linux-gnu
+ARM_COMPILE := -std=c++17 -Isrc/core -O3 -Wall -Wextra -Werror -ffp-contract=off
+ARM_TESTS := $(patsubst src/core/tests/%.cpp,$(ARM)/%,$(wildcard src/core/tests/test_*.cpp))
+ARM_UNITS := $(patsubst src/core/%.cpp,$(ARM)/%.o,$(filter-out %_avx2.cpp %_avx512.cpp,$(wildcard src/core/*.cpp)))
+
+$(ARM)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp
+	mkdir -p $(@D)
+	$(ARM_CXX) $(ARM_COMPILE) -c $< -o $@
+
+$(ARM)/test_%: $(ARM)/tests/test_%.o $(ARM_UNITS)
+	$(ARM_CXX) $^ -pthread -o $@
+
+.PRECIOUS: $(ARM)/%.o
+
+test-arm:
+ifeq ($(and $(ARM_CXX),$(ARM_RUN)),)
+	@echo "test-arm: skipped, a cross compiler and an emulator are needed (Debian: apt-get install g++-aarch64-linux-gnu qemu-user)"
+else
+	$(MAKE) --jobs=2 $(ARM_TESTS)
+	for test in $(ARM_TESTS); do $(ARM_RUN) -L $(ARM_SYSROOT) $$test || exit 1; done
+endif
 
 # Fuzzers of the core: bytes become arguments, pass the checks of the bindings or not, and reach the kernels. libFuzzer
 # comes with clang; the corpus in the repository is where a run begins, what it finds stays in build.
