@@ -33,7 +33,7 @@ SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
 .PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-arm test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
-  bench lock clean
+  bench dist lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
@@ -43,6 +43,7 @@ help:
 	@echo "make fuzz      bytes of a fuzzer against the core, then forged files, FUZZ_SECONDS each (by default an hour)"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
+	@echo "make dist      the source and wheels of a release, checked and used with every Python at hand"
 	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
 	@echo "make lock      renew the requirements-*.lock after a change of dependencies"
 
@@ -239,6 +240,10 @@ test-wheel: $(READY)
 	cd build && rm -rf clean-tutorial && mkdir clean-tutorial && cd clean-tutorial && \
 	  MPLBACKEND=Agg ../clean-venv/bin/python ../first-codes.py
 
+# A release as users get it, in dist: source, a wheel for every Python at hand, each used where nothing else is installed.
+dist: $(READY)
+	$(BIN)/python tools/dist.py --output dist
+
 # Everything that ilhash and its extras need at run time, in the versions that were tested.
 materials: $(READY)
 	mkdir -p build
@@ -276,6 +281,7 @@ UPGRADE ?=
 lock: $(READY)
 	$(COMPILE_LOCK) $(UPGRADE) --extra dev --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
 	$(COMPILE_LOCK) $(UPGRADE) --group build --output-file requirements-build.lock
+	$(COMPILE_LOCK) --group test --constraint requirements-dev.lock pyproject.toml --output-file requirements-test.lock
 	$(COMPILE_LOCK) --extra serve --extra postgres --constraint requirements-dev.lock pyproject.toml --output-file requirements-serve.lock
 
 clean:
