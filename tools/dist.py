@@ -1,8 +1,9 @@
 """Build what a release consists of and check it as a user would get it; ``make dist``.
 
-A source distribution; from it a wheel for every Python at hand, repaired for every Linux that its symbols allow; all of it
-checked by twine; then each wheel is installed where nothing else is, and learns, searches and stores
-(``tools/smoke.py``). Versions of Python come from PATH, from uv and from pyenv; one of 3.10 to 3.13 that is not there is named.
+A source distribution; from it a wheel for every Python at hand, repaired for every Linux that its symbols allow; all of
+it checked by twine; then each wheel is installed where nothing else is, and learns, searches and stores
+(``tools/smoke.py``). Versions of Python come from PATH, from uv and from pyenv; one of 3.10 to 3.13 that is not there
+is named.
 """
 
 from __future__ import annotations
