@@ -278,10 +278,12 @@ bench: $(READY)
 # What a container installs is a part of what was tested.
 COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --no-header
 UPGRADE ?=
+EVERYWHERE := data duckdb faiss haystack io langchain plots serve skops sqlite
 lock: $(READY)
 	$(COMPILE_LOCK) $(UPGRADE) --extra dev --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
 	$(COMPILE_LOCK) $(UPGRADE) --group build --output-file requirements-build.lock
-	$(COMPILE_LOCK) --group test --constraint requirements-dev.lock pyproject.toml --output-file requirements-test.lock
+	$(COMPILE_LOCK) --group test $(addprefix --extra ,$(EVERYWHERE)) --constraint requirements-dev.lock pyproject.toml \
+	  --output-file requirements-test.lock
 	$(COMPILE_LOCK) --extra serve --extra postgres --constraint requirements-dev.lock pyproject.toml --output-file requirements-serve.lock
 
 clean:
