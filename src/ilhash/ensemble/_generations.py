@@ -10,7 +10,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -64,7 +64,7 @@ class Generation:
 
 def today() -> str:
     """Return the time of a generation."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def check_name(name: Any) -> str | None:
