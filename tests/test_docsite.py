@@ -31,6 +31,7 @@ TUTORIALS = sorted(path for path in (ROOT / "docs" / "tutorials").glob("*.md") i
 # small and end without a full stop; parameters of one kind share a line; no section that says nothing; attributes of
 # what the library makes are no parameters; docstrings of methods are put together from those of their bases.
 OTHERWISE = {"PR07", "SA01", "ES01", "RT03", "EX01", "PR01", "PR03", "PR05", "PR08", "PR09", "RT04", "GL02"}
+# Haystack hides the signature of a component, so its parameters are unknown to the validation (PR02).
 
 
 def quiet(tmp_path):
@@ -81,7 +82,8 @@ def test_docstrings_keep_to_numpydoc(name):
     from numpydoc.validate import validate
 
     if name.rpartition(".")[2] not in INHERITED:
-        found = [error for error in validate(name)["errors"] if error[0] not in OTHERWISE]
+        otherwise = OTHERWISE | ({"PR02"} if name.endswith(".IlhashEmbeddingRetriever") else set())
+        found = [error for error in validate(name)["errors"] if error[0] not in otherwise]
         assert found == []
 
 

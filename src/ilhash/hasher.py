@@ -462,6 +462,12 @@ def with_current_names(kind: type[Hasher], parameters: Mapping[str, Any]) -> dic
     Returns
     -------
     dict, the same values under the names of this version
+
+    Examples
+    --------
+    >>> from ilhash import ILH
+    >>> with_current_names(ILH, {"n_bits": 8})
+    {'n_bits': 8}
     """
     return {kind.renamed.get(name, name): value for name, value in parameters.items()}
 

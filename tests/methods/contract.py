@@ -313,7 +313,9 @@ class MethodContract:
 
     def test_files_hold_no_pickle_and_refuse_alteration(self, model, tmp_path):
         model.save(tmp_path / "m")
-        files = list((tmp_path / "m").iterdir())
+        (tmp_path / "m" / "README.md").write_text("a card is for people", encoding="utf-8")
+        assert ilhash.load(tmp_path / "m").fingerprint() == model.fingerprint()
+        files = [file for file in (tmp_path / "m").iterdir() if file.name != "README.md"]
         assert {file.suffix for file in files} <= {".json", ".safetensors", ".skops"}
         for file in files:
             with pytest.raises(ValueError, match="opcode"):

@@ -236,7 +236,8 @@ def test_fit_reads_rows_once_and_only_drawn_ones(digits, tmp_path, monkeypatch):
     model = ILH(n_bits=3, n_train=100, n_similar=3)
     model.fit(source, y)
     drawn = np.unique(np.concatenate([model.training_rows(bit) for bit in range(3)]))
-    assert [len(rows) for rows in picked] == [64, 1000, 300]  # fingerprint, origin, and all bits at once
+    # fingerprint, origin, the sample of at most 8,000 that all bits' SVMs are conditioned on, and all bits at once
+    assert [len(rows) for rows in picked] == [64, 1000, 1797, 300]
     assert np.array_equal(picked[-1], drawn)
 
 

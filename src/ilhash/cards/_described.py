@@ -121,6 +121,11 @@ def kind_of_supervision(y: Any, graph: Mapping[str, Any]) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> kind_of_supervision([0, 1], {})
+    'labels'
     """
     given = (y, graph.get("pairs"), graph.get("affinity"))
     return next((kind for kind, one in zip(KINDS, given, strict=False) if one is not None), KINDS[-1])

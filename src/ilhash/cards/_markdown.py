@@ -20,6 +20,13 @@ def markdown(card: Card) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from ilhash.cards import Card
+    >>> text = markdown(Card("digits", {"method": "ILH"}, [], [], n_bits=8))
+    >>> "method" in text and "ILH" in text
+    True
     """
     return "\n".join(
         [

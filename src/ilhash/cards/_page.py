@@ -44,6 +44,13 @@ def page(card: Card) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from ilhash.cards import Card
+    >>> text = page(Card("digits", {"method": "ILH"}, [], [], n_bits=8))
+    >>> "method" in text and "ILH" in text
+    True
     """
     facts = [
         (f'<th scope="row">{escaped(label)}</th>', f"<td>{escaped(value)}</td>") for label, value in card.facts.items()

@@ -29,7 +29,7 @@ def list_datasets() -> None:
     tell(f"looked for in {home} (the environment variable ILHASH_DATA names another folder)")
 
 
-def _here(entry: ilhash.datasets.DatasetInfo) -> str:
+def _here(entry: "ilhash.datasets.DatasetInfo") -> str:
     """Say whether a dataset is here, how large it is, and what `ilhash data get` would ask for."""
     if entry.present:
         return f"yes\n{entry.n_bytes / 1e6:,.0f} MB" if entry.n_bytes else "yes"
@@ -38,7 +38,7 @@ def _here(entry: ilhash.datasets.DatasetInfo) -> str:
 
 @data.command("get")
 def get_dataset(
-    name: Annotated[str, Argument(help=f"One of {', '.join(ilhash.datasets.offered())}.")],
+    name: Annotated[str, Argument(help='One of those that `ilhash data list` says can be had ("get").')],
     mirror: Annotated[
         str | None, Option(help="Address of a folder that holds the same files elsewhere; checksums stay.")
     ] = None,

@@ -28,6 +28,11 @@ def data_home(path: str | os.PathLike[str] | None = None) -> Path:
     Returns
     -------
     pathlib.Path, the folder; it need not exist
+
+    Examples
+    --------
+    >>> data_home("vectors").as_posix()
+    'vectors'
     """
     return home_of(VARIABLE) if path is None else Path(path).expanduser()
 

@@ -94,6 +94,11 @@ def some_rows(n: int) -> NDArray[np.int64]:
     Returns
     -------
     int64 array, ascending
+
+    Examples
+    --------
+    >>> some_rows(3).tolist()
+    [0, 1, 2]
     """
     return np.unique(np.linspace(0, n - 1, CHECKED).astype(np.int64))
 

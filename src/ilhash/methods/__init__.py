@@ -111,6 +111,11 @@ def registered() -> tuple[str, ...]:
     Returns
     -------
     tuple of str, in the order in which they came
+
+    Examples
+    --------
+    >>> "ITQ" in registered()  # it is one of ours
+    False
     """
     return tuple(_REGISTERED)
 

@@ -23,6 +23,13 @@ class FaissLike:
     Parameters
     ----------
     index : HammingIndex, what is searched: changes of either are changes of both
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> view = as_faiss(HammingIndex(np.array([[0], [7]], np.uint8), n_bits=8))
+    >>> view.ntotal, view.d
+    (2, 8)
     """
 
     is_trained = True
@@ -55,7 +62,8 @@ class FaissLike:
 
         Returns
         -------
-        D and I : int32 and int64 arrays (n, k), Hamming distances and ids
+        D : int32 array (n, k), Hamming distances
+        I : int64 array (n, k), ids
         """
         wanted = check_count("k", k)
         hits = self.index.search(x, min(wanted, max(1, self.ntotal)))
@@ -75,7 +83,9 @@ class FaissLike:
 
         Returns
         -------
-        lims, D and I : uint64 (n + 1,), float32 and int64 arrays; those of query i stand at lims[i] to lims[i + 1]
+        lims : uint64 array (n + 1,), the answers to query i stand at lims[i] to lims[i + 1] of the others
+        D : float32 array, Hamming distances
+        I : int64 array, ids
         """
         if check_count("radius", radius, 0) == 0:
             queries = packed.check(x, self.index.n_bits, "x")

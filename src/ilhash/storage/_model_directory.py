@@ -96,7 +96,7 @@ def _remove_card(path: Path, mark: str) -> bool:
     try:
         with open_file(card) as file:  # a regular one, and no link
             ours = bool(mark) and file.read(len(mark.encode()) + 1) == f"{mark}\n".encode()
-    except (OSError, ValueError):
+    except (DamagedFileError, PermissionError):  # whatever it is, it is not ours; a failing disk ends the save instead
         return False
     if ours:
         card.unlink()

@@ -122,6 +122,12 @@ def from_arrow(column: Any, n_bits: int | None = None) -> NDArray[np.uint8]:
     Returns
     -------
     uint8 array (n, ceil(n_bits / 8)), packed codes; bits and model stand in ``column.type``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_arrow(to_arrow(np.array([[160]], np.uint8), 3)).tolist()
+    [[160]]
     """
     if not isinstance(column, _pa.Array | _pa.ChunkedArray):
         raise TypeError(f"column must be an array of pyarrow, got {type(column).__name__}")

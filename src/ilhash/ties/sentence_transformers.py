@@ -119,6 +119,11 @@ def cos_sim(a: Any, b: Any) -> Floats:
     Returns
     -------
     array (n, m)
+
+    Examples
+    --------
+    >>> cos_sim([[3.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]]).tolist()
+    [[1.0, 0.0]]
     """
     return dot_score(_unit(_matrix("a", a)), _unit(_matrix("b", b)))
 
@@ -139,6 +144,11 @@ def dot_score(a: Any, b: Any) -> Floats:
     Returns
     -------
     array (n, m)
+
+    Examples
+    --------
+    >>> dot_score([[3.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]]).tolist()
+    [[6.0, 0.0]]
     """
     first, second = _matrix("a", a), _matrix("b", b)
     if first.shape[1] != second.shape[1]:
