@@ -156,9 +156,7 @@ class TestLance(EngineContract):
     def test_values_that_are_no_literals(self, url, value):
         with self.made(url, 8, columns={"price": "float"}) as engine:
             engine.add(random_codes(1, 8), columns={"price": [1.0]})
-            with pytest.raises(
-                ValueError, match="parameters must be finite numbers of 64 bits, texts or bools"
-            ) as error:
+            with pytest.raises(ValueError, match=r"parameters must be (finite numbers|numbers|whole numbers)") as error:
                 engine.search(random_codes(1, 8), 1, where="price = :x", parameters={"x": value})
             assert "\n" not in str(error.value)
 
