@@ -37,6 +37,7 @@ _STREAMS = {
     "tuning": 15,
     "generation": 16,
     "feedback": 20,
+    "contrast": 21,
 }
 
 Range = int | tuple[int, int]

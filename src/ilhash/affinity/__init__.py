@@ -7,6 +7,7 @@ nothing here is N x N.
 
 from ilhash.affinity._base import Supervision, TrainingGraph
 from ilhash.affinity._euclidean import EuclideanNeighbors
+from ilhash.affinity._joined import joined_classes
 from ilhash.affinity._judged import Judged, JudgedAffinity
 from ilhash.affinity._labels import Labels, LabelSets, supervision_from_labels, without
 from ilhash.affinity._matrix import SparseAffinity, affinity_from_matrix, affinity_from_pairs
@@ -18,6 +19,7 @@ __all__ += ["Judged", "JudgedAffinity", "SharedLabels", "SimilarPairs"]
 __all__ += [
     "affinity_from_matrix",
     "affinity_from_pairs",
+    "joined_classes",
     "supervision_from_labels",
     "with_random_dissimilar",
     "without",

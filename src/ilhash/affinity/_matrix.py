@@ -13,6 +13,8 @@ from ilhash import _core
 from ilhash._checks import as_array, check_count
 from ilhash._parameters import MOST
 from ilhash.affinity._base import Objective, TrainingGraph, Values, WithoutClasses, digest_of, rows_where
+from ilhash.affinity._joined import joined_classes
+from ilhash.affinity._labels import Labels
 from ilhash.affinity._similarity import SimilarPairs, similar_pairs
 from ilhash.graph import coupling_graph
 from ilhash.objective import coefficients, couplings
@@ -50,6 +52,11 @@ class SparseAffinity(WithoutClasses):
 
     def similarity(self, seed: int, size: int) -> SimilarPairs | None:
         return similar_pairs(self.matrix, seed, size)
+
+    def implied(self) -> Labels | None:
+        """Return the classes that pairs imply (:func:`joined_classes`), None where they imply none."""
+        codes = joined_classes(self.matrix)
+        return None if codes is None else Labels(codes, np.arange(codes.max() + 1))
 
     def among(self, rows: NDArray[np.int64]) -> SparseAffinity:
         return SparseAffinity(scipy.sparse.csr_array(self.matrix[rows][:, rows]), self.thinned)

@@ -386,16 +386,18 @@ class ILH(Generational):
             projection = remembered(data, lambda: learn_projection(X, supervision, self.origin_, self.seed_))
             if projection is None:
                 raise ValueError("X must vary for start='projection', got rows that are all the same")
-            self.start_ |= projection.about()
-            directions = projection.directions_of(bits)
-            way = rule.ways[0]
-            if len(rule.ways) > 1 and projection.trial is not None:
+            ways, n_bases = rule.ways[:1], 1
+            if projection.trial is not None and (len(rule.ways) > 1 or projection.trial.principal is not None):
                 trial = (projection.trial, supervision, plan, self.objective, self.max_sweeps)
                 drawn = (str((plan.similar, plan.dissimilar)), plan.block_order, type(plan.row_order))
                 what = (data, rule.ways, drawn, self.objective, self.max_sweeps)
-                way, scores = remembered(what, lambda: choose_way(rule.ways, *trial))
-                self.start_ |= {f"by {name}": score for name, score in scores.items()}
-        ways = (way, "hyperplane")[: len(projection.bases)]
+                mixture, scores = remembered(what, lambda: choose_way(rule.ways, *trial))
+                ways, n_bases = mixture.ways, 2 if mixture.principal else 1
+                self.start_ |= scores
+            if projection.shared:
+                ways, n_bases = (ways[0], "hyperplane"), 2
+            self.start_ |= projection.about(n_bases)
+            directions = projection.directions_of(bits, n_bases)
         self.start_["ways"] = list(ways)
         return ProjectedStart(bits.start, directions, projection.mean, ways)
 

@@ -16,6 +16,7 @@ FEWEST_POINTS = 200  # below it there is nothing to hold out, and directions wou
 LARGEST_CLASS = 0.5  # share of the labelled points
 FEW_CLASSES = 20  # random splits of so many can be learnt from
 MEMBERS = 20  # points of each
+SECONDS = ("", " and hyperplane", " and principal")  # what bits take in turn with a way
 STARTS = ("auto", "random", "projection")
 
 
@@ -63,7 +64,9 @@ def checked_rule(record: Record) -> dict[str, Any]:
     about |= {"shrinkage": shrinkage, "scale": record.one_of("scale", ("agreement", "excess"))}
     about |= {"width": record.whole("width"), "directions": record.all_of("directions", int)}
     about["judged"] = record.whole("judged")
-    names = ("score", "principal", *(f"by {way}" for way in WAYS))
+    if "steps" in record:
+        about["steps"] = record.whole("steps")
+    names = ("score", "principal", "refined", "noise", *(f"by {way}{second}" for way in WAYS for second in SECONDS))
     return about | {name: record.number(name) for name in names if name in record}
 
 
@@ -102,8 +105,10 @@ def _paper_is_best(supervision: Supervision, letters: str, mac: bool, n_train: i
     n_judged = supervision.n_points if drawable is None else len(drawable)
     if n_judged < FEWEST_POINTS:
         return f"fewer than {FEWEST_POINTS} points are judged"
-    if isinstance(supervision, Labels) and 2 * n_judged >= supervision.n_points:
+    if isinstance(supervision, Labels) and 2 * n_judged >= supervision.n_points - supervision.n_withheld:
         shares = _class_shares(supervision)
+        if supervision.focused and len(shares) <= FEW_CLASSES:
+            return f"a few of {len(shares)} classes are to be told from the others"
         members = min(similar, MEMBERS) if len(shares) <= FEW_CLASSES else similar
         if shares.max() <= LARGEST_CLASS and shares.min() * n_train > members:
             return f"{len(shares)} classes, each with more than {members} points in a training set"

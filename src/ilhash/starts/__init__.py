@@ -7,6 +7,7 @@ directions are rotated, one seeded rotation per group of bits: a bit depends on 
 """
 
 from ilhash.starts._choice import Projection, Trial, few_judged, learn_projection
+from ilhash.starts._contrast import Contrast, contrast_slope
 from ilhash.starts._judging import Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
 from ilhash.starts._moments import Moments, Shape, directions
 from ilhash.starts._remembered import remembered, remembering
@@ -21,6 +22,26 @@ from ilhash.starts._start import (
     sides_of_points,
 )
 
-__all__ = ["WAYS", "GivenStart", "Hyperplane", "Judge", "Moments", "ProjectedStart", "Projection", "RandomStart"]
-__all__ += ["Shape", "Start", "Trial", "beaten_by", "directions", "few_judged", "judge_of_labels", "judge_of_neighbors"]
+__all__ = [
+    "WAYS",
+    "Contrast",
+    "GivenStart",
+    "Hyperplane",
+    "Judge",
+    "Moments",
+    "ProjectedStart",
+    "Projection",
+    "RandomStart",
+]
+__all__ += [
+    "Shape",
+    "Start",
+    "Trial",
+    "beaten_by",
+    "contrast_slope",
+    "directions",
+    "few_judged",
+    "judge_of_labels",
+    "judge_of_neighbors",
+]
 __all__ += ["judge_of_pairs", "learn_projection", "remembered", "remembering", "sides_of_classes", "sides_of_points"]

@@ -13,6 +13,7 @@ from ilhash import _core
 from ilhash.affinity import JudgedAffinity, Labels, LabelSets, SharedLabels, SparseAffinity, Supervision
 from ilhash.diversity import UniformOrder, seed_for
 from ilhash.rotations import random_rotation, rotate_to_corners
+from ilhash.starts._contrast import NOISES, Contrast, can_contrast
 from ilhash.starts._judging import Codes, Judge, beaten_by, judge_of_labels, judge_of_neighbors, judge_of_pairs
 from ilhash.starts._moments import Matrix, Moments, Shape, Values, directions, judged_directions
 from ilhash.vectors import SparseRows, gather, principal_of_sparse, projected_on
@@ -44,31 +45,46 @@ class Basis:
 
     Attributes
     ----------
-    columns : float64 array (D, m), the directions, the leading ones first
+    axes : float array (D, d), principal directions of the points
+    inner : float64 array (d, m), the directions among them, the leading ones first
     sample : float32 array (n, m), points of the sample along them
     width : int, directions that the first bits take
     seed : int, of the rotations
+    contrast : Contrast, optional, what each group, of 64 bits then, is refined by after its rotation
+    refinement : (int, float), for how many steps and with how much noise
     """
 
-    columns: Matrix
+    axes: NDArray[Any]
+    inner: Matrix
     sample: Values
     width: int
     seed: int
+    contrast: Contrast | None = None
+    refinement: tuple[int, float] = (0, 0.0)
 
     def place(self, turn: int) -> tuple[int, int, int]:
         """Return how many directions bit number ``turn`` of this basis takes, the first bit of its group, its place."""
-        width, begin = min(self.width, self.columns.shape[1]), 0
-        while width < self.columns.shape[1] and turn >= begin + max(2 * width, FIRST_BITS):
+        if self.contrast is not None:
+            return min(FIRST_BITS, self.inner.shape[1]), turn // FIRST_BITS * FIRST_BITS, turn % FIRST_BITS
+        width, begin = min(self.width, self.inner.shape[1]), 0
+        while width < self.inner.shape[1] and turn >= begin + max(2 * width, FIRST_BITS):
             begin += max(2 * width, FIRST_BITS)
-            width = min(2 * width, self.columns.shape[1])
+            width = min(2 * width, self.inner.shape[1])
         group, column = divmod(turn - begin, width)
         return width, begin + group * width, column
 
     def rotated(self, width: int, first: int) -> NDArray[np.float32]:
-        """Return the directions of the group of bits that begins with number ``first`` as rows, (width, D)."""
+        """Return the directions of the group of bits that begins with number ``first`` as rows, (bits, D)."""
         turns = 0 if first else TURNS  # all that are brought closest to corners end up alike
-        turned = rotation(_unit(self.sample[:, :width]), seed_for(self.seed, "rotation", first), turns)
-        return np.ascontiguousarray((self.columns[:, :width] @ turned).T, dtype=np.float32)
+        bits = width if self.contrast is None else FIRST_BITS
+        turned = rotation(_unit(self.sample[:, :width]), seed_for(self.seed, "rotation", first), turns, bits)
+        if self.contrast is None:
+            columns = self.axes @ self.inner.astype(self.axes.dtype)
+            return np.ascontiguousarray((columns[:, :width] @ turned).T, dtype=np.float32)
+        steps, noise = self.refinement
+        seed = seed_for(self.seed, "contrast", first)
+        among = self.contrast.refined(self.inner[:, :width] @ turned, seed, (steps,), noise)[0]
+        return np.ascontiguousarray((self.axes @ among.astype(self.axes.dtype)).T, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -81,12 +97,14 @@ class Trial:
     rows : int64 array (n,), rows of X that may be learnt from
     values : float32 array (n, d), their coordinates along principal directions
     directions : float32 array (JUDGED_BITS, d), of trial bits, among these coordinates
+    principal : float32 array (JUDGED_BITS, d), optional, the same of principal directions; None where those are such
     """
 
     judge: Judge
     rows: NDArray[np.int64]
     values: Values
     directions: NDArray[np.float32]
+    principal: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +116,8 @@ class Projection:
     shape : Shape, the one that was taken
     scores : dict of str to float, what held-out points or pairs said of the best shape and of principal directions
     mean : float32 array (D,), the mean of the sample, relative to the model's origin
-    bases : tuple of Basis, bits take them in turn; of the second, directions are always principal ones
+    bases : tuple of Basis, the second, if there is one, of principal directions
+    shared : bool, whether bits take both in turn whatever becomes of starts, since most points are not judged
     trial : Trial, optional, None where too little is known to hold any of it out
     """
 
@@ -107,28 +126,36 @@ class Projection:
     mean: NDArray[np.float32]
     bases: tuple[Basis, ...]
     trial: Trial | None
+    shared: bool = False
 
-    def directions_of(self, bits: range) -> NDArray[np.float32]:
-        """Return the directions of some bits, (bits, D), the same ones whichever bits are asked for with them."""
+    def directions_of(self, bits: range, n_bases: int = 1) -> NDArray[np.float32]:
+        """Return the directions of some bits, (bits, D), the same ones whichever bits are asked for with them.
+
+        Bits take the first bases in turn, as many as are wanted.
+        """
         rotated: dict[tuple[int, int, int], NDArray[np.float32]] = {}
         out = np.empty((len(bits), len(self.mean)), np.float32)
         for place, bit in enumerate(bits):
-            turn, which = divmod(bit, len(self.bases))
+            turn, which = divmod(bit, n_bases)
             width, first, column = self.bases[which].place(turn)
             if (which, width, first) not in rotated:
                 rotated[which, width, first] = self.bases[which].rotated(width, first)
             out[place] = rotated[which, width, first][column]
         return out
 
-    def about(self) -> dict[str, Any]:
+    def about(self, n_bases: int = 1) -> dict[str, Any]:
         """Describe the choice in plain JSON."""
-        widths = [basis.place(0)[0] for basis in self.bases]
+        widths = [basis.place(0)[0] for basis in self.bases[:n_bases]]
         return {**asdict(self.shape), "directions": widths, **self.scores}
 
 
-def rotation(sample: Values, seed: int, turns: int) -> Matrix:
-    """Draw a rotation and bring the sample closest to the corners of the cube from there."""
-    start = random_rotation(sample.shape[1], np.random.default_rng(seed))
+def rotation(sample: Values, seed: int, turns: int, bits: int | None = None) -> Matrix:
+    """Draw a rotation and bring the sample closest to the corners of the cube from there.
+
+    With more bits than directions it is part of one: rows are orthonormal.
+    """
+    d = sample.shape[1]
+    start = random_rotation(bits or d, np.random.default_rng(seed))[:d]
     return rotate_to_corners(sample, start, turns)[0]
 
 
@@ -144,7 +171,8 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     if isinstance(supervision, JudgedAffinity):
         return _of_judged(X, supervision, origin, seed, mean, variances, axes, projected)
     size = PAIRS if isinstance(supervision, SparseAffinity) else SAMPLE
-    similarity = supervision.similarity(seed_for(seed, "directions", 0), size)
+    known = supervision.implied() if isinstance(supervision, SparseAffinity) else None
+    similarity = (known or supervision).similarity(seed_for(seed, "directions", 0), size if known is None else SAMPLE)
     own = projected
     if similarity is not None and not np.array_equal(similarity.rows, rows):
         own = projected_on(gather(X, similarity.rows, origin).values, mean, axes.astype(np.float32))
@@ -152,24 +180,26 @@ def learn_projection(X: Any, supervision: Supervision, origin: NDArray[np.float3
     judge = _judge(similarity, own, projected, supervision.n_points, seed)
     shape, scores = (PRINCIPAL, {"judged": 0}) if judge is None else choose(judge, own, projected, total, seed)
     moments = None if shape.shrinkage is None or similarity is None else Moments.of(similarity, own)
-    shapes = [shape]
-    if few_judged(supervision) and shape.shrinkage is not None:
-        shapes.append(PRINCIPAL)
+    refinement, turned = (0, 0.0), None
+    if judge is not None and judge.learnt is not None:
+        turned, refinement, scores = refine(judge, own, projected, total, shape, scores, seed)
+    shapes = [shape] if shape.shrinkage is None and not refinement[0] else [shape, PRINCIPAL]
     some = projected[_some(len(projected), seed_for(seed, "directions"), ROTATED)]
     bases = []
     for number, one in enumerate(shapes):
         inner = directions(moments, total, replace(one, width=SPACE))
         sample = np.asarray(some @ inner.astype(np.float32))
-        bases.append(
-            Basis(axes @ inner.astype(axes.dtype), sample, one.width, seed_for(seed, "directions", 2 + number) % 2**63)
-        )
+        contrast = Contrast(own, similarity) if refinement[0] and similarity is not None and number == 0 else None
+        rotating = seed_for(seed, "directions", 2 + number) % 2**63
+        bases.append(Basis(axes, inner, sample, one.width, rotating, contrast, refinement))
     trial = None
-    if judge is not None and judge.learnt is not None:
+    if judge is not None and judge.learnt is not None and turned is not None:
         others = np.flatnonzero(~_judged(supervision)[rows])
-        turned = _trial_directions(directions(judge.moments(own), total, shape), projected, seed)
         learnt = np.concatenate([judge.learnt.rows, rows[others]])
-        trial = Trial(judge, learnt, np.concatenate([own[judge.places], projected[others]]), turned.T.copy())
-    return Projection(shape, scores, mean, tuple(bases), trial)
+        values = np.concatenate([own[judge.places], projected[others]])
+        plain = _trial_directions(directions(None, total, PRINCIPAL), projected, seed).T.copy() if bases[1:] else None
+        trial = Trial(judge, learnt, values, turned.T.copy(), plain)
+    return Projection(shape, scores, mean, tuple(bases), trial, few_judged(supervision) and len(bases) > 1)
 
 
 def _of_judged(
@@ -192,7 +222,7 @@ def _of_judged(
     inner = inner[:, :width]
     some = projected[_some(len(projected), seed_for(seed, "directions"), ROTATED)][:, :d]
     sample = np.asarray(some @ inner.astype(np.float32))
-    basis = Basis(axes[:, :d] @ inner, sample, width, seed_for(seed, "directions", 2) % 2**63)
+    basis = Basis(axes[:, :d], inner, sample, width, seed_for(seed, "directions", 2) % 2**63)
     shape = Shape(float(judged.shrinkage), "agreement" if judged.view == "within" else "excess", width)
     return Projection(shape, {"judged": 0}, mean, (basis,), None)
 
@@ -244,6 +274,37 @@ def choose(judge: Judge, own: Values, points: Values, total: Matrix, seed: int) 
     chosen = best if beaten_by(tried[PRINCIPAL], tried[best], ERRORS) else PRINCIPAL
     scores = {"score": float(tried[chosen].sum()), "principal": float(tried[PRINCIPAL].sum())}
     return chosen, {"judged": len(tried[chosen]), **scores}
+
+
+def refine(
+    judge: Judge, own: Values, points: Values, total: Matrix, shape: Shape, scores: dict[str, Any], seed: int
+) -> tuple[NDArray[np.float32], tuple[int, float], dict[str, Any]]:
+    """Return trial directions of a shape, refined by what is similar where held-out points or pairs find that better.
+
+    Also for how many steps (0: not at all) and with how much noise, and the scores with the best of refined ones.
+    """
+    moments = judge.moments(own)
+    plain = _trial_directions(directions(moments, total, shape), points, seed)
+    if judge.learnt is None or not can_contrast(judge.learnt):
+        return plain, (0, 0.0), scores
+    inner = directions(moments, total, replace(shape, width=FIRST_BITS)).astype(np.float32)
+    sample = _unit(points[_some(len(points), seed, JUDGED_POINTS)] @ inner)
+    turned = inner @ rotation(sample, seed_for(seed, "rotation", 0), JUDGED_TURNS, JUDGED_BITS)
+    contrast = Contrast(own[judge.places], judge.learnt)
+    tried: dict[tuple[int, float], NDArray[np.float32]] = {}
+    for noise in NOISES:
+        for steps, one in zip(
+            contrast.lengths(),
+            contrast.refined(turned, seed_for(seed, "contrast", 0), contrast.lengths(), noise),
+            strict=True,
+        ):
+            tried[steps, noise] = one.astype(np.float32)
+    shares = {which: judge.of(_trial_codes(one, points, seed)) for which, one in tried.items()}
+    best = max(shares, key=lambda which: shares[which].sum())
+    scores = {**scores, "refined": float(shares[best].sum()), "steps": 0}
+    if not beaten_by(judge.of(_trial_codes(plain, points, seed)), shares[best], ERRORS):
+        return plain, (0, 0.0), scores
+    return tried[best], best, {**scores, "steps": best[0], "noise": best[1]}
 
 
 def _trial_directions(inner: Matrix, points: Values, seed: int) -> NDArray[np.float32]:

@@ -36,7 +36,7 @@ class Judge:
     weights : float64 array, of queries or pairs, of sum 1
     learnt : SharedLabels or SimilarPairs, optional, what may be learnt from; None without supervision
     places : int64 array, its points among those that were given
-    held : int64 array (m, 2), pairs of rows of X that may not be learnt from; empty where points are held out
+    held : int64 array (m, 2), pairs of rows of X that may not be learnt from, other than those of points held out
     """
 
     scores: Callable[[Codes, NDArray[np.float64]], NDArray[np.float64]]
@@ -107,7 +107,8 @@ def _shares(queries: SharedLabels) -> NDArray[np.float64]:
 def judge_of_pairs(similarity: SimilarPairs, values: Values, points: Values, seed: int) -> Judge | None:
     """Hold a quarter of the points out, and see whether one end of their pairs finds the other among a sample.
 
-    Where hardly any pair has both ends among them, a third of the pairs is held out instead.
+    As many pairs of the points that are left are held out, too: pairs are known of points that are there, and of those
+    more is wanted. Where hardly any pair has both ends among the points held out, a third of the pairs is held out.
     """
     n, m = len(similarity.rows), len(similarity.pairs)
     base = _base(points, seed)
@@ -116,10 +117,13 @@ def judge_of_pairs(similarity: SimilarPairs, values: Values, points: Values, see
     ends_new = new[similarity.pairs].sum(axis=1)
     held = np.flatnonzero(ends_new == 2)
     if len(held) >= PAIRS_OF_POINTS:
-        some = similarity.pairs[held[_core.permuted(len(held), seed, 0, min(len(held), HELD_PAIRS))]]
-        known = np.flatnonzero(~new)
-        learnt = similarity.among(known, np.flatnonzero(ends_new == 0))
-        return Judge(_found_among(some, values, base), _alike(len(some)), learnt, known)
+        held = held[_core.permuted(len(held), seed, 0, min(len(held), HELD_PAIRS))]
+        left = np.flatnonzero(ends_new == 0)
+        left = left[_core.permuted(len(left), seed, 0, len(left))]
+        also, learnt_from = left[: min(len(held), len(left) // 3)], np.sort(left[min(len(held), len(left) // 3) :])
+        some, known = similarity.pairs[np.append(held, also)], np.flatnonzero(~new)
+        learnt, gone = similarity.among(known, learnt_from), similarity.rows[similarity.pairs[also]]
+        return Judge(_found_among(some, values, base), _alike(len(some)), learnt, known, gone)
     order = _core.permuted(m, seed, 0, m)
     held = order[: m // 3][:HELD_PAIRS]
     if len(held) < FEWEST:
