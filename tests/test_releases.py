@@ -102,6 +102,13 @@ def test_workflows_call_targets_that_are_there():
                 assert re.search(rf"^{target}:", text, re.MULTILINE), target
 
 
+def test_the_oldest_python_that_is_promised_is_looked_at():
+    oldest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
+    assert oldest == dist.WANTED[0]
+    assert f"mypy --python-version {oldest}" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert oldest in TESTS["jobs"]["systems"]["strategy"]["matrix"]["python"]
+
+
 def test_a_target_without_its_tools_says_how_to_get_them():
     asked = ["make", "--no-print-directory", "test-arm", "ARM_CXX=", "ARM_RUN="]
     ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)

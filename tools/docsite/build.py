@@ -34,7 +34,9 @@ def main() -> int:
     commands.lay_out(sources)
     # Tutorials run as a user's programs do: in their own folders, with the data that are bundled.
     os.environ.pop("ILHASH_DATA", None)
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(sources))  # without which a package of PostgreSQL warns
+    runtime = sources / ".runtime"  # without which, for its owner alone, a package of PostgreSQL warns
+    runtime.mkdir(mode=0o700)
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
     profile = sources / ".ipython" / "profile_default"
     os.environ["IPYTHONDIR"] = str(profile.parent)
     # Kernels listen on the loopback address while their page is built; they would say so on every page.

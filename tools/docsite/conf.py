@@ -55,7 +55,8 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 copyright = f"{author}, MIT licence"  # noqa: A001 (Sphinx's name)
-os.environ.setdefault("PYTHONWARNINGS", "default")
+# But that of dask where there is no network, which the pages do not need.
+os.environ.setdefault("PYTHONWARNINGS", "default,ignore:Couldn't detect a suitable IP address:RuntimeWarning")
 
 # With links to its own pages.
 OF_SCIKIT_LEARN = {"set_fit_request", "set_transform_request", "set_score_request"}
