@@ -26,14 +26,16 @@ LEVELS += $(if $(shell grep -sw -m 1 avx2 /proc/cpuinfo),avx2) $(if $(shell grep
 build/%/vector_avx2.o build/%/vector_avx2.tidy: INSTRUCTIONS := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
 build/%/vector_avx512.o build/%/vector_avx512.tidy: INSTRUCTIONS := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 \
   -mfma -mbmi -mbmi2 -mpopcnt
+# GCC 12 warns of its own header (its bug 105593).
+build/%/vector_avx512.o: INSTRUCTIONS += -Wno-unknown-warning-option -Wno-uninitialized -Wno-maybe-uninitialized
 else
 NOT_HERE := %_avx2.cpp %_avx512.cpp
 endif
 SANITIZED := build/sanitized
 SANITIZE := $(COMPILE) -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all
 
-.PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
-  bench lock clean
+.PHONY: help demo docs test test-all lint lint-core test-core test-tsan test-arm test-fuzz test-python test-wheel fuzz fuzz-core fuzz-files materials \
+  bench dist lock clean
 
 help:
 	@echo "make demo      train on handwritten digits, compare, draw (under a minute after set-up)"
@@ -43,6 +45,7 @@ help:
 	@echo "make fuzz      bytes of a fuzzer against the core, then forged files, FUZZ_SECONDS each (by default an hour)"
 	@echo "make bench     speed against named peers, memory, quality (two hours)"
 	@echo "make lint      ruff, mypy, clang-format, clang-tidy, types of one name in two files of the core"
+	@echo "make dist      the source and wheels of a release, checked and used with every Python at hand"
 	@echo "make materials the bill of materials of a release (CycloneDX): what is needed at run time, with licences"
 	@echo "make lock      renew the requirements-*.lock after a change of dependencies"
 
@@ -61,7 +64,7 @@ docs: $(READY)
 
 test: lint test-core test-tsan test-fuzz test-python test-wheel
 
-test-all: lint test-core test-tsan test-fuzz
+test-all: lint test-core test-tsan test-arm test-fuzz
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 	$(MAKE) test-wheel
 
@@ -109,7 +112,7 @@ $(SANITIZED)/test_svm: $(addprefix $(SANITIZED)/,tests/test_svm.o svm.o $(KERNEL
 $(SANITIZED)/test_scan: $(addprefix $(SANITIZED)/,tests/test_scan.o code_groups.o pivots.o nearest.o weighted.o histograms.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
-$(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o boosting.o)
+$(SANITIZED)/test_trees: $(addprefix $(SANITIZED)/,tests/test_trees.o trees.o tree_margins.o boosting.o $(KERNELS))
 	$(CXX) $(SANITIZE) $^ -o $@
 
 $(SANITIZED)/test_cut: $(addprefix $(SANITIZED)/,tests/test_cut.o cut.o)
@@ -144,6 +147,33 @@ $(RACED)/test_threads: $(addprefix $(RACED)/,tests/test_threads.o $(ROOM_UNITS))
 test-tsan:
 	$(MAKE) --jobs=2 $(RACED)/test_threads
 	TSAN_OPTIONS=halt_on_error=1 $(RACED)/test_threads
+
+# The portable kernels as they are on aarch64, another memory model and signed-by-default rules included: compiled by a cross
+# compiler, run by an emulator in user mode. Optimized as a wheel is, so that what is tested is what is shipped.
+ARM := build/aarch64
+ARM_CXX := $(shell command -v aarch64-linux-gnu-g++ 2>/dev/null)
+ARM_RUN := $(shell command -v qemu-aarch64 2>/dev/null || command -v qemu-aarch64-static 2>/dev/null)
+ARM_SYSROOT ?= /usr/aarch64-linux-gnu
+ARM_COMPILE := -std=c++17 -Isrc/core -O3 -Wall -Wextra -Werror -ffp-contract=off
+ARM_TESTS := $(patsubst src/core/tests/%.cpp,$(ARM)/%,$(wildcard src/core/tests/test_*.cpp))
+ARM_UNITS := $(patsubst src/core/%.cpp,$(ARM)/%.o,$(filter-out %_avx2.cpp %_avx512.cpp,$(wildcard src/core/*.cpp)))
+
+$(ARM)/%.o: src/core/%.cpp $(filter-out %.cpp,$(CORE)) src/core/tests/check.hpp
+	mkdir -p $(@D)
+	$(ARM_CXX) $(ARM_COMPILE) -c $< -o $@
+
+$(ARM)/test_%: $(ARM)/tests/test_%.o $(ARM_UNITS)
+	$(ARM_CXX) $^ -pthread -o $@
+
+.PRECIOUS: $(ARM)/%.o
+
+test-arm:
+ifeq ($(and $(ARM_CXX),$(ARM_RUN)),)
+	@echo "test-arm: skipped, a cross compiler and an emulator are needed (Debian: apt-get install g++-aarch64-linux-gnu qemu-user)"
+else
+	$(MAKE) --jobs=2 $(ARM_TESTS)
+	for test in $(ARM_TESTS); do $(ARM_RUN) -L $(ARM_SYSROOT) $$test || exit 1; done
+endif
 
 # Fuzzers of the core: bytes become arguments, pass the checks of the bindings or not, and reach the kernels. libFuzzer
 # comes with clang; the corpus in the repository is where a run begins, what it finds stays in build.
@@ -212,6 +242,10 @@ test-wheel: $(READY)
 	cd build && rm -rf clean-tutorial && mkdir clean-tutorial && cd clean-tutorial && \
 	  MPLBACKEND=Agg ../clean-venv/bin/python ../first-codes.py
 
+# A release as users get it, in dist: source, a wheel for every Python at hand, each used where nothing else is installed.
+dist: $(READY)
+	$(BIN)/python tools/dist.py --output dist
+
 # Everything that ilhash and its extras need at run time, in the versions that were tested.
 materials: $(READY)
 	mkdir -p build
@@ -221,6 +255,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/parallel.py
 	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/search.py
@@ -246,9 +281,12 @@ bench: $(READY)
 # What a container installs is a part of what was tested.
 COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --no-header
 UPGRADE ?=
+EVERYWHERE := data duckdb faiss haystack io langchain plots serve skops sqlite
 lock: $(READY)
 	$(COMPILE_LOCK) $(UPGRADE) --extra dev --no-emit-package ilhash pyproject.toml --output-file requirements-dev.lock
 	$(COMPILE_LOCK) $(UPGRADE) --group build --output-file requirements-build.lock
+	$(COMPILE_LOCK) --group test $(addprefix --extra ,$(EVERYWHERE)) --constraint requirements-dev.lock pyproject.toml \
+	  --output-file requirements-test.lock
 	$(COMPILE_LOCK) --extra serve --extra postgres --constraint requirements-dev.lock pyproject.toml --output-file requirements-serve.lock
 
 clean:

@@ -276,6 +276,10 @@ def main() -> None:
     truth = ilhash.HammingIndex(base, n_bits=N_BITS).search(queries, K)
     n_distinct = len(np.unique(base.view(">u8")))
     kind = "random" if given.random else "learned"
+    for scheme in given.engines:
+        versions = engines.ENTRIES[scheme].versions()
+        told = "not installed" if versions is None else ", ".join(map(" ".join, versions.items()))
+        print(f"{scheme}: {told or ilhash.__version__}")
     print(f"{given.n:,} {kind} codes of {N_BITS} bits, {n_distinct:,} distinct; {QUERIES} queries, k = {K}\n")
     print("| engine | | load, s | bytes per item | exact, ms a query | approximate, ms a query (recall) |")
     print("|---|---|---|---|---|---|")

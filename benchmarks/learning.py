@@ -1,12 +1,14 @@
 """Codes that keep learning: labels of new classes come later, and digits that drift.
 
 python benchmarks/learning.py classes [--data mnist fashion-mnist cifar10] [--splits 5] [--points 30000] [--json file]
+python benchmarks/learning.py few [--data mnist cifar10] [--splits 2] [--points 10000]
 python benchmarks/learning.py drift [--steps 10] [--points 6000] [--splits 3] [--figure drift.png] [--json file]
 
 classes: a model of 64 bits is trained on seven of ten classes; then labels of the other three come, for the items that
 are there already. Precision@10 of 1,000 queries apart among all items, by whether the query is of an old or a new
 class. Seconds are those of training, encoding all items (only new bits where the others stay) and changing the index
 in memory, one thread. "again" is a model trained on everything from the beginning.
+few: one class is new and has few items, beside all the others; precision@10 of 500 queries of it, and of 500 others.
 drift: infinite digits that are turned by ten degrees more in each step. Every step the model meets items and queries of
 its day: one that stays, one that is refreshed at constant bytes (64 bits, 32 new ones trained), one trained again.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +121,52 @@ def classes(given: argparse.Namespace) -> dict[str, Any]:
     return out
 
 
+# ------------------------------------------------------------------------------------------ a class with few items
+
+
+def few_of(X: np.ndarray, y: np.ndarray, n_points: int, members: int, seed: int) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    late = rng.permutation(np.unique(y))[:1]
+    rows = rng.permutation(len(X))
+    new, old = rows[y[rows] == late[0]], rows[y[rows] != late[0]]
+    queries = {"new": new[:500], "old": old[:500]}
+    base = np.concatenate([old[500 : 500 + n_points], new[500 : 500 + members]])
+    items, labels = X[base], y[base]
+    known = labels != late[0]
+    first = ILH(n_bits=BITS, random_state=seed).fit(items[known], labels[known], check=False)
+    models = {
+        "before": first,
+        "extend by 16": first[:].extend(16, items, labels, check=False),
+        "extend by 16, focus": first[:].extend(16, items, labels, focus=late, check=False),
+    }
+    found = {}
+    for how, model in models.items():
+        base_codes, n_bits = model.transform(items), model.n_bits
+        found[how] = {
+            side: float(precision_at_k(base_codes, labels, model.transform(X[some]), y[some], k=K, n_bits=n_bits))
+            for side, some in queries.items()
+        }
+    return found
+
+
+def few(given: argparse.Namespace) -> dict[str, Any]:
+    warnings.simplefilter("ignore")  # that a class has few points
+    out: dict[str, Any] = {}
+    print("| | items of the new class | before | extend by 16 | extend by 16, focus |\n|---|---|---|---|---|")
+    for name in given.data:
+        data = ilhash.datasets.load(FEATURES.get(name, name))
+        X, y = np.asarray(data.X, np.float32), data.y
+        for members in (60, 300, 1000):
+            splits = [few_of(X, y, given.points, members, seed) for seed in range(given.splits)]
+            out[f"{name} {members}"] = splits
+            cells = [
+                " / ".join(f"{np.mean([one[how][side] for one in splits]):.3f}" for side in ("new", "old"))
+                for how in splits[0]
+            ]
+            print(f"| {name} | {members} | {' | '.join(cells)} |", flush=True)
+    return out
+
+
 # ------------------------------------------------------------------------------------------------ drift
 
 
@@ -171,7 +220,7 @@ def draw(mean: dict[str, list[float]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("classes", "drift"))
+    parser.add_argument("what", choices=("classes", "few", "drift"))
     parser.add_argument("--data", nargs="*", default=["mnist", "fashion-mnist", "cifar10"])
     parser.add_argument("--splits", type=int)
     parser.add_argument("--points", type=int)
@@ -179,9 +228,11 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    given.splits = given.splits or (5 if given.what == "classes" else 3)
-    given.points = given.points or (30_000 if given.what == "classes" else 6_000)
-    found = (classes if given.what == "classes" else drift)(given)
+    what, splits, points = {"classes": (classes, 5, 30_000), "few": (few, 2, 10_000), "drift": (drift, 3, 6_000)}[
+        given.what
+    ]
+    given.splits, given.points = given.splits or splits, given.points or points
+    found = what(given)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
 

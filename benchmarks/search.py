@@ -138,6 +138,10 @@ def single_query() -> None:
     print(f"ours {1e3 * times['ours']:.2f} ms = {base.nbytes / times['ours'] / 1e9:.1f} GB/s", end="; ")
     print(f"two threads {1e3 * times['two threads']:.2f} ms; faiss {1e3 * times['faiss']:.2f} ms", end="; ")
     print(f"memory read by one core {large.nbytes / times['read'] / 1e9:.1f} GB/s")
+    tiny = HammingIndex(base[:100], n_bits=n_bits)
+    around = medians({"query": lambda: tiny.search(query, 10), "empty": ilhash._core.simd}, 3_001)
+    print(f"an index of 100 codes {1e6 * around['query']:.1f} us", end="; ")
+    print(f"an empty call of the core {1e6 * around['empty']:.2f} us")
 
 
 def two_threads() -> None:

@@ -1,6 +1,6 @@
 """A service of a million learned codes of 64 bits: queries per second and their times, beside the index without it.
 
-python benchmarks/serve.py [--n 1000000] [--seconds 10] [--clients 1 16 64] [--minutes 10] [--json serve.json]
+python benchmarks/serve.py [--n 1000000] [--seconds 4] [--rounds 3] [--clients 1 16 64] [--minutes 10]
 
 Codes are those of infinite digits by linear ILH, queries those of digits apart. The server is a process of its own
 (``ilhash serve``), the client this one: connections that are kept, each of which asks again when it was answered. What
@@ -22,10 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +79,15 @@ def request(path: str, body: Any = None) -> bytes:
     return head.encode() + b"\r\n" + data
 
 
+class Timed(NamedTuple):
+    """How many queries were answered in how many seconds, of them on a core, and the seconds of each call."""
+
+    queries: int
+    seconds: float
+    busy: float
+    times: list[float]
+
+
 class Connection:
     """One connection, on which a request follows the answer to the one before."""
 
@@ -102,8 +112,9 @@ class Connection:
         return 0 <= self.wanted <= len(self.data)
 
 
-def load(host: str, port: int, requests: list[bytes], clients: int, seconds: float) -> dict[str, float]:
-    """Ask for so many seconds over so many connections; return queries per second and times in milliseconds."""
+def load(host: str, port: int, pid: int, requests: list[bytes], clients: int, seconds: float) -> Timed:
+    """Ask the server that is process ``pid`` for so many seconds over so many connections."""
+    busy = on_core(pid)
     connections = [Connection(host, port) for _ in range(clients)]
     times: list[float] = []
     with selectors.DefaultSelector() as selector:
@@ -122,20 +133,24 @@ def load(host: str, port: int, requests: list[bytes], clients: int, seconds: flo
         took = time.perf_counter() - begin
     for one in connections:
         one.socket.close()
-    p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"qps": len(times) / took, "p50": float(p50), "p99": float(p99)}
+    return Timed(len(times), took, on_core(pid) - busy, times)
 
 
-def in_process(index: Any, codes: np.ndarray, together: int, seconds: float) -> dict[str, float]:
+def in_process(index: Any, codes: np.ndarray, together: int, seconds: float) -> Timed:
     """Ask the index in this process, one thread, so many queries in a call."""
-    times, begin, place = [], time.perf_counter(), 0
+    times, begin, busy, place = [], time.perf_counter(), time.process_time(), 0
     while (now := time.perf_counter()) - begin < seconds:
         rows = np.arange(place, place + together) % len(codes)
         index.search(codes[rows], K)
         times.append(time.perf_counter() - now)
         place += together
-    p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"qps": place / (time.perf_counter() - begin), "p50": float(p50), "p99": float(p99)}
+    return Timed(place, time.perf_counter() - begin, time.process_time() - busy, times)
+
+
+def on_core(pid: int) -> float:
+    """Return the seconds for which a process had a core, which other work of the machine does not change much."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> float:
@@ -144,12 +159,25 @@ def memory(pid: int) -> float:
     return sum(map(int, private)) / 1024
 
 
-def line(name: str, clients: int, found: dict[str, float]) -> dict[str, Any]:
-    print(f"{name:<34} {clients:>8} {found['qps']:>10,.0f} {found['p50']:>9.2f} {found['p99']:>9.2f}", flush=True)
-    return {"what": name, "clients": clients, **found}
+def line(name: str, clients: int, rounds: list[Timed]) -> str:
+    """Return a line of the table."""
+    p50, p99 = np.percentile(np.concatenate([one.times for one in rounds]), [50, 99]) * 1e3
+    queries = sum(one.queries for one in rounds)
+    qps, busy = queries / sum(one.seconds for one in rounds), 1e3 * sum(one.busy for one in rounds) / queries
+    return f"| {name} | {clients} | {qps:,.0f} | {p50:.2f} | {p99:.2f} | {busy:.3f} |"
 
 
-def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
+def measured(lines: dict[tuple[str, int], Callable[[], Timed]], rounds: int) -> None:
+    """Measure lines in turns, and print them."""
+    found: dict[tuple[str, int], list[Timed]] = {key: [] for key in lines}
+    for _ in range(rounds):
+        for key, measure in lines.items():
+            found[key].append(measure())
+    print("| | clients | queries/s | p50, ms | p99, ms | ms of a core each |\n|---|---|---|---|---|---|")
+    print("\n".join(line(*key, timed) for key, timed in found.items()), flush=True)
+
+
+def measure(given: argparse.Namespace, folder: Path) -> None:
     model, base, X = digits(given.n, given.source)
     queries = model.transform(X)
     index = ilhash.HammingIndex(base, n_bits=N_BITS)
@@ -161,53 +189,48 @@ def measure(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
         "vectors": [request("/v1/search", {"vectors": [x], "k": K}) for x in X.astype(float).tolist()],
     }
     print(f"{given.n:,} codes of {N_BITS} bits, {index.n_distinct:,} distinct, k = {K}, {os.cpu_count()} cores")
-    print(f"{'':<34} {'clients':>8} {'queries/s':>10} {'p50 ms':>9} {'p99 ms':>9}")
-    table = [line("index in this process", 1, in_process(index, queries, 1, given.seconds))]
-    table.append(line("index in this process, by 64", 1, in_process(index, queries, 64, given.seconds)))
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f}\n")
+    seconds = given.seconds
+    lines: dict[tuple[str, int], Callable[[], Timed]] = {
+        ("index in this process", 1): partial(in_process, index, queries, 1, seconds),
+        ("index in this process, by 64", 1): partial(in_process, index, queries, 64, seconds),
+    }
     with served(folder / "on") as on, served(folder / "off", "--no-batching") as off:
-        ready = {"batching": on, "no batching": off}
         for clients in given.clients:
-            found = load(*on[:2], [request("/livez")], clients, given.seconds)
-            table.append(line("/livez: client and HTTP alone", clients, found))
+            idle = partial(load, *on, [request("/livez")], clients, seconds)
+            lines["/livez: client and HTTP alone", clients] = idle
             for kind in given.by:
-                for name, (host, port, _) in ready.items():
-                    found = load(host, port, requests[kind], clients, given.seconds)
-                    table.append(line(f"{kind}, {name}", clients, found))
+                for name, server in (("batching", on), ("no batching", off)):
+                    lines[f"{kind}, {name}", clients] = partial(load, *server, requests[kind], clients, seconds)
+        measured(lines, given.rounds)
     if given.minutes:
-        with served(folder / "on") as (host, port, pid):
-            table += flat(given, requests[given.by[0]], host, port, pid)
-    return table
+        with served(folder / "on") as server:
+            flat(given.minutes, requests[given.by[0]], server)
 
 
-def flat(given: argparse.Namespace, requests: list[bytes], host: str, port: int, pid: int) -> list[dict[str, Any]]:
+def flat(minutes: float, requests: list[bytes], server: tuple[str, int, int]) -> None:
     """Ask for minutes, and look at the server's memory."""
-    load(host, port, requests, 16, 20)
-    begin, seen = time.monotonic(), [memory(pid)]
-    while time.monotonic() - begin < 60 * given.minutes:
-        load(host, port, requests, 16, 10)
-        seen.append(memory(pid))
-    print(
-        f"memory over {given.minutes:g} minutes of 16 clients: {seen[0]:.1f} MB at first, {seen[-1]:.1f} MB at last, "
-        f"at most {max(seen):.1f} MB",
-        flush=True,
-    )
-    return [{"what": "memory", "minutes": given.minutes, "megabytes": seen}]
+    load(*server, requests, 16, 20)
+    begin, asked, seen = time.monotonic(), 0, [memory(server[2])]
+    while time.monotonic() - begin < 60 * minutes:
+        asked += load(*server, requests, 16, 10).queries
+        seen.append(memory(server[2]))
+    print(f"\nmemory over {minutes:g} minutes of 16 clients, {asked:,} queries:\n\n| at first, MB | at last | most |")
+    print(f"|---|---|---|\n| {seen[0]:.1f} | {seen[-1]:.1f} | {max(seen):.1f} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=1_000_000, help="codes")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each line")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each line in a round")
+    parser.add_argument("--rounds", type=int, default=3, help="of all lines in turns")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64], help="connections")
     parser.add_argument("--by", nargs="+", default=["codes", "vectors"], choices=["codes", "vectors"], help="queries")
     parser.add_argument("--source", default="digits", help="digits that are deformed: digits (bundled) or mnist")
     parser.add_argument("--minutes", type=float, default=0.0, help="for which memory is looked at")
-    parser.add_argument("--json", type=Path, help="file for all numbers")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        table = measure(given, Path(folder))
-    if given.json:
-        given.json.write_text(json.dumps(table, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        measure(given, Path(folder))
 
 
 if __name__ == "__main__":

@@ -4,18 +4,24 @@ python benchmarks/sparse.py [--columns 50000 0] [--bits 64] [--seed 0]
 
 Packages are divided: 1,000 queries, and halves of the rest. Models are trained on one half, with sections as labels;
 precision@10 is measured among that half (seen) and among the other (new). Beside ILH on TF-IDF itself stand the same
-vectors reduced by TruncatedSVD, sentence embeddings, and the cosine of either. Seconds are those of one core
-(CPU time); memory is private memory at its peak beyond what was there before, X itself not counted.
+vectors reduced by TruncatedSVD, sentence embeddings, and the cosine of either. Every fit and every encoding has a
+process of its own. Seconds are those of one core (CPU time); memory is private memory at its peak beyond what was there
+before, X itself not counted. What TruncatedSVD takes is in both.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import lzma
 import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import scipy.sparse
@@ -64,54 +70,107 @@ def cosine_precision(base, y_base, queries, y_queries) -> float:
     return float(np.concatenate(found).mean())
 
 
+# ------------------------------------------------------------------------------------------------ a process per figure
+
+
+def fitted(X, y, train, given: argparse.Namespace) -> Measured:
+    """Learn from half of the items and save what was learnt."""
+    with Measured() as cost:
+        own = X[train]
+        if given.reduce:
+            components = TruncatedSVD(DIMENSIONS, random_state=0).fit(own).components_.astype(np.float32)
+            own = own @ components.T
+        model = ilhash.ILH(given.bits, random_state=given.seed).fit(own, y[train], check=False)
+    model.save(given.folder / "model")
+    if given.reduce:
+        np.save(given.folder / "components.npy", components)
+    return cost
+
+
+def encoded(X, given: argparse.Namespace) -> tuple[Measured, np.ndarray]:
+    """Encode all items by what was saved."""
+    model = ilhash.load(given.folder / "model")
+    components = np.load(given.folder / "components.npy") if given.reduce else None
+    with Measured() as cost:
+        codes = model.transform(X if components is None else X @ components.T)
+    return cost, codes
+
+
+def step(given: argparse.Namespace) -> None:
+    """Fit or encode in this process, which does nothing else, and print what it took and what it is worth."""
+    warnings.simplefilter("ignore", ilhash.QualityWarning)
+    file = given.folder / "X.npz"
+    X = scipy.sparse.csr_array(scipy.sparse.load_npz(file)) if file.exists() else np.load(given.folder / "X.npy")
+    y = np.load(given.folder / "y.npy")
+    queries, train, new = parts(len(y), given.seed)
+    found = {}
+    if given.step == "fit":
+        cost = fitted(X, y, train, given)
+    else:
+        cost, codes = encoded(X, given)
+        for name, base in (("seen", train), ("new", new)):
+            sides = codes[base], y[base], codes[queries], y[queries]
+            found[name] = float(ilhash.evaluation.precision_at_k(*sides, k=K, n_bits=given.bits))
+    print(json.dumps({"seconds": cost.seconds, "megabytes": cost.megabytes, **found}))
+
+
+def parts(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of queries, of training and of new items."""
+    order = np.random.default_rng(seed).permutation(n)
+    queries, rest = order[:QUERIES], order[QUERIES:]
+    return queries, rest[: len(rest) // 2], rest[len(rest) // 2 :]
+
+
+def learn(name: str, X, y, given: argparse.Namespace, *more: str) -> None:
+    """Fit and encode, each in a process of its own, which holds no memory of another."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "y.npy", y)
+        if scipy.sparse.issparse(X):
+            scipy.sparse.save_npz(Path(folder) / "X.npz", X, compressed=False)
+        else:
+            np.save(Path(folder) / "X.npy", X)
+        own = ["--folder", folder, "--bits", str(given.bits), "--seed", str(given.seed), *more]
+        told = [
+            json.loads(subprocess.run([sys.executable, __file__, "--step", one, *own], check=True, stdout=PIPE).stdout)
+            for one in ("fit", "encode")
+        ]
+    cost = " | ".join(f"{one['seconds']:.1f} s | {one['megabytes']:.0f} MB" for one in told)
+    print(f"| {name} | {told[1]['seen']:.3f} | {told[1]['new']:.3f} | {cost} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--columns", type=int, nargs="+", default=[50_000, 0], help="most frequent columns; 0: all")
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    bits = options.bits
-    warnings.simplefilter("ignore", ilhash.QualityWarning)
+    parser.add_argument("--step", choices=("fit", "encode"), help="of a row, in this process, with --folder")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--reduce", action="store_true", help="by TruncatedSVD, with --step")
+    given = parser.parse_args()
+    if given.step:
+        step(given)
+        return
     data = ilhash.datasets.load("debian-packages")
     words, y = texts(), np.asarray(data.y)
-    order = np.random.default_rng(options.seed).permutation(len(y))
-    queries, rest = order[:QUERIES], order[QUERIES:]
-    train, new = rest[: len(rest) // 2], rest[len(rest) // 2 :]
-
-    def row(name: str, seen: float, unseen: float, fit: Measured | None = None, encode: Measured | None = None) -> None:
-        cost = [f"{m.seconds:.1f} s | {m.megabytes:.0f} MB" if m else "- | -" for m in (fit, encode)]
-        print(f"| {name} | {seen:.3f} | {unseen:.3f} | {' | '.join(cost)} |", flush=True)
-
-    def learn(name: str, X, before: float = 0.0) -> None:
-        with Measured() as fit:
-            model = ilhash.ILH(bits, random_state=options.seed).fit(X[train], y[train], check=False)
-        with Measured() as encode:
-            codes = model.transform(X)
-        fit.seconds += before
-        values = [
-            ilhash.evaluation.precision_at_k(codes[base], y[base], codes[queries], y[queries], k=[K], n_bits=bits)
-            for base in (train, new)
-        ]
-        row(name, values[0][0], values[1][0], fit, encode)
+    queries, train, new = parts(len(y), given.seed)
 
     def cosine(name: str, X) -> None:
-        row(name, *(cosine_precision(X[base], y[base], X[queries], y[queries]) for base in (train, new)))
+        seen, unseen = (cosine_precision(X[base], y[base], X[queries], y[queries]) for base in (train, new))
+        print(f"| {name} | {seen:.3f} | {unseen:.3f} | | | | |", flush=True)
 
     print("| | seen | new | fit | | encode all | |\n|---|---|---|---|---|---|---|")
     embedded = normalize(np.asarray(data.X, np.float32))
     cosine(f"sentence embeddings, {embedded.shape[1]} floats, cosine", embedded)
-    learn(f"sentence embeddings + ILH, {bits} bits", embedded)
-    for columns in options.columns:
+    learn("sentence embeddings + ILH", embedded, y, given)
+    for columns in given.columns:
         make = TfidfVectorizer(
             ngram_range=(1, 2), min_df=2, sublinear_tf=True, max_features=columns or None, dtype=np.float32
         )
         X = make.fit(words[i] for i in train).transform(words)
-        about = f"TF-IDF of {X.shape[1]:,} columns, {X.nnz / X.shape[0]:.0f} numbers a row"
-        cosine(f"{about}, cosine", X)
-        learn(f"{about} + ILH, {bits} bits", X)
-        with Measured() as reducing:
-            reduced = TruncatedSVD(DIMENSIONS, random_state=0).fit(X[train]).transform(X).astype(np.float32)
-        learn(f"TruncatedSVD of it to {DIMENSIONS} + ILH, {bits} bits", reduced, reducing.seconds)
+        about = f"TF-IDF of {X.shape[1]:,} columns"
+        cosine(f"{about}, {X.nnz / X.shape[0]:.0f} numbers a row, cosine", X)
+        learn(f"{about} + ILH", X, y, given)
+        learn(f"TruncatedSVD of it to {DIMENSIONS} + ILH", X, y, given, "--reduce")
 
 
 if __name__ == "__main__":

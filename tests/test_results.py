@@ -82,9 +82,6 @@ NOT_YET_RECORDED = {
         "| P | 256 bits, N = 5,000: even / stragglers / 95 % | 256 bits, N = 20",
         "| source | encoding | reading alone |",
     ],
-    "docs/sparse.md": [
-        "| | seen | new | fit | | encode all | |",
-    ],
     "docs/supervision-results.md": [
         "| task | bits | floats | ILH | ITQ | CCAITQ | LSH | ILH + ITQ | ILH + ",
         "| task | bits | floats | ILH | ITQ | LSH |",

@@ -525,6 +525,7 @@ def of_client(table, folder):
     client = ilhash.Client("http://127.0.0.1:1", retries=0)
     searched = {"k": 3, "n_bits": None, "model": "current"}
     table.put("Client.search", client.search, {"codes": CODES, **searched}, ["codes"])
+    table.put("Client.within", client.within, {"codes": CODES, "radius": 2, **searched}, ["codes"])
     table.put("Client.search_vectors", client.search_vectors, {"X": X, "order": "hamming", **searched}, ["X"])
     by_ids = {"ids": [1, 2], "order": "hamming", "without_self": True, **searched}
     table.put("Client.search_ids", client.search_ids, by_ids, ["ids"])

@@ -345,6 +345,16 @@ void check_trees(const TreeTable& table, size_t n_features, size_t max_depth) {
     require(static_cast<size_t>(heights[static_cast<size_t>(root)]) <= max_depth, "a tree is deeper than it may be");
 }
 
+void check_tree_sources(const std::vector<TreeMargins::Source>& sources, size_t n_features) {
+  require(n_features > 0 && n_features < (uint64_t{1} << 31), "rows must have features, fewer than 2^31");
+  const auto outside = [&](int32_t column) { return column < 0 || static_cast<size_t>(column) >= n_features; };
+  for (const TreeMargins::Source& source : sources) {
+    const std::vector<int32_t>& columns = source.columns;
+    require(std::none_of(columns.begin(), columns.end(), outside), "a feature of trees must be one of the rows");
+    require_no_fault(fault_of(source.table, columns.empty() ? n_features : columns.size()));
+  }
+}
+
 void check_bin_edges(Span<uint32_t> edge_begin, Span<double> edges, size_t n_features) {
   require(
       require_csr(edge_begin, edges.size, "edge_begin must lead through all edges, feature by feature") == n_features,

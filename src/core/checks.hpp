@@ -16,6 +16,7 @@
 #include "boosting.hpp"
 #include "cut.hpp"
 #include "scan.hpp"
+#include "tree_margins.hpp"
 #include "trees.hpp"
 
 namespace ilhash {
@@ -170,6 +171,9 @@ CutPool check_cut_pool(const CutCounts& counts, Grid<uint64_t> pool, Grid<uint64
 // leaves that lead to themselves and other nodes whose children both stand behind them (so there is no cycle), no
 // way from a root to a leaf longer than max_depth steps, no threshold or value that is not a number, values finite.
 void check_trees(const TreeTable& table, size_t n_features, size_t max_depth);
+
+// That tables are without fault and their columns those of rows of n_features.
+void check_tree_sources(const std::vector<TreeMargins::Source>& sources, size_t n_features);
 
 // That each of the features has at most 255 edges, finite ones that ascend.
 void check_bin_edges(Span<uint32_t> edge_begin, Span<double> edges, size_t n_features);

@@ -6,6 +6,7 @@
 
 #include "label_kernels.hpp"
 #include "scan_kernels.hpp"
+#include "tree_kernels.hpp"
 #include "vector.hpp"
 
 #if defined(_MSC_VER) && defined(ILHASH_X86)
@@ -18,17 +19,20 @@ namespace portable {
 const VectorKernels& table();
 const ScanKernels& scan_table();
 const LabelKernels& label_table();
+const TreeKernels& tree_table();
 }  // namespace portable
 #ifdef ILHASH_X86
 namespace avx2 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
 const LabelKernels& label_table();
+const TreeKernels& tree_table();
 }  // namespace avx2
 namespace avx512 {
 const VectorKernels& table();
 const ScanKernels& scan_table();
 const LabelKernels& label_table();
+const TreeKernels& tree_table();
 }  // namespace avx512
 #endif
 
@@ -40,6 +44,7 @@ struct Level {
   const VectorKernels& (*table)();
   const ScanKernels& (*scan_table)();
   const LabelKernels& (*label_table)();
+  const TreeKernels& (*tree_table)();
 };
 
 #ifdef ILHASH_X86
@@ -72,10 +77,10 @@ bool has_avx512() {
 Level choose() {
   const Level levels[] = {
 #ifdef ILHASH_X86
-      {"avx512", has_avx512(), avx512::table, avx512::scan_table, avx512::label_table},
-      {"avx2", has_avx2(), avx2::table, avx2::scan_table, avx2::label_table},
+      {"avx512", has_avx512(), avx512::table, avx512::scan_table, avx512::label_table, avx512::tree_table},
+      {"avx2", has_avx2(), avx2::table, avx2::scan_table, avx2::label_table, avx2::tree_table},
 #endif
-      {"portable", true, portable::table, portable::scan_table, portable::label_table},
+      {"portable", true, portable::table, portable::scan_table, portable::label_table, portable::tree_table},
   };
   const char* const asked = std::getenv("ILHASH_SIMD");
   for (const Level& level : levels)
@@ -95,6 +100,7 @@ const Level& chosen() {
 const VectorKernels& vector_kernels() { return chosen().table(); }
 const ScanKernels& scan_kernels() { return chosen().scan_table(); }
 const LabelKernels& label_kernels() { return chosen().label_table(); }
+const TreeKernels& tree_kernels() { return chosen().tree_table(); }
 const char* vector_level() { return chosen().name; }
 
 }  // namespace ilhash

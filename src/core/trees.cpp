@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace ilhash {
-namespace {
-
-struct Node {
-  double threshold;
-  int32_t feature;
-  int32_t child[2];  // left, right
-};
-
-}  // namespace
 
 const char* fault_of(const TreeTable& table, size_t n_features) {
   const size_t size = table.size();
@@ -39,35 +30,6 @@ std::vector<int32_t> heights_of(const TreeTable& table) {
     if (table.left[n] != static_cast<int32_t>(n))
       height[n] = 1 + std::max(height[static_cast<size_t>(table.left[n])], height[static_cast<size_t>(table.right[n])]);
   return height;
-}
-
-// A leaf leads to itself, so all rows may take as many steps as the longest way needs: no branch depends on the data,
-// and the walks of several rows overlap.
-void tree_margins(const TreeTable& table, Rows<const float> x, float* out) {
-  constexpr size_t kAtOnce = 16;
-  const std::vector<int32_t> height = heights_of(table);
-  std::vector<Node> nodes(table.size());
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    const bool leaf = table.left[n] == static_cast<int32_t>(n);
-    nodes[n] = {table.threshold[n], leaf ? 0 : table.feature[n], {table.left[n], table.right[n]}};
-  }
-  for (size_t first = 0; first < x.n_rows; first += kAtOnce) {
-    const size_t n = std::min(kAtOnce, x.n_rows - first);
-    double total[kAtOnce];
-    int32_t at[kAtOnce];
-    std::fill_n(total, n, table.bias);
-    for (const int32_t root : table.roots) {
-      std::fill_n(at, n, root);
-      for (int32_t step = height[static_cast<size_t>(root)]; step > 0; --step)
-        for (size_t i = 0; i < n; ++i) {
-          const Node& node = nodes[static_cast<size_t>(at[i])];
-          const float value = x.data[(first + i) * x.row_stride + static_cast<size_t>(node.feature)];
-          at[i] = node.child[!(static_cast<double>(value) <= node.threshold)];
-        }
-      for (size_t i = 0; i < n; ++i) total[i] += table.value[static_cast<size_t>(at[i])];
-    }
-    for (size_t i = 0; i < n; ++i) out[first + i] = static_cast<float>(total[i]);
-  }
 }
 
 }  // namespace ilhash

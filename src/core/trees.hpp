@@ -1,10 +1,8 @@
-// Decision trees as tables, and the margins that an ensemble of them gives to rows.
+// Decision trees as tables.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "vector.hpp"
 
 namespace ilhash {
 
@@ -23,8 +21,5 @@ const char* fault_of(const TreeTable& table, size_t n_features);
 
 // Steps from each node to the farthest leaf below it. The table must be without fault.
 std::vector<int32_t> heights_of(const TreeTable& table);
-
-// Trees are summed in the order of their roots, in double. The table must be without fault.
-void tree_margins(const TreeTable& table, Rows<const float> x, float* out);
 
 }  // namespace ilhash

@@ -100,7 +100,8 @@ def check_encoder(model: Any) -> None:
 
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number, True and False not being any."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    # The first is told at once: a lone query asks three times, and the registry of numbers takes half a microsecond.
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
 
 
 def is_number(value: Any) -> bool:

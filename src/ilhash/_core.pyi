@@ -210,17 +210,12 @@ def check_trees(
     n_features: int,
     max_depth: int,
 ) -> None: ...
-def tree_margins(
-    feature: NDArray[np.int32],
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    value: NDArray[np.float64],
-    roots: NDArray[np.int32],
-    bias: float,
-    x: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None: ...
+
+class TreeMargins:
+    n_tables: int
+    def margins(self, x: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
+
+def tree_margins(tables: list[tuple[Any, ...]], n_features: int) -> TreeMargins: ...
 def place_in_bins(
     x: NDArray[np.float32], edge_begin: NDArray[np.uint32], edges: NDArray[np.float64], out: NDArray[np.uint8]
 ) -> None: ...

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 LARGEST = 2**63 - 1  # id that there can be
 
 
-def as_ids(ids: Any, n: int, kind: str | None) -> NDArray[Any]:
+def as_ids(ids: Any, n: int, kind: str | None, where: str = "index") -> NDArray[Any]:
     """Return ids as int64 or as an array of str objects; ``kind`` is what the index has, None if it is open.
 
     Texts of a list are kept as they are. NumPy's own arrays of texts cannot hold NULs at the end, which are gone before
@@ -24,7 +24,7 @@ def as_ids(ids: Any, n: int, kind: str | None) -> NDArray[Any]:
         return np.zeros(0, object if kind == "str" else np.int64)
     found, array = _recognized(array)
     if kind is not None and found != kind:
-        raise TypeError(f"ids must be of the kind of this index ({kind}), got {found}")
+        raise TypeError(f"ids must be of the kind of this {where} ({kind}), got {found}")
     return array
 
 

@@ -1,6 +1,8 @@
 """``ilhash push``, ``pull``, ``search URL`` and ``engines``, on real engines that need no server."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -48,6 +50,45 @@ def test_pushing_again_goes_on(ilhash_command, base, url):
         engine.add(codes[:100])  # what a killed push left
     assert "(100 were there)" in ilhash_command("push", base, url).out
     assert f"({N_BASE:,} were there)" in ilhash_command("push", base, url).out
+
+
+PUSHED = """
+import sys
+from ilhash import cli, engines
+
+kind = engines._places.entry_of(sys.argv[1]).load()
+kind.rows_at_once, add = 50, kind.add
+
+
+def told(*arguments):
+    out = add(*arguments)
+    print("added", flush=True)
+    return out
+
+
+kind.add = told
+sys.argv = ["ilhash", "push", sys.argv[2], sys.argv[1]]
+cli.main()
+"""
+
+
+def test_a_killed_push_goes_on(ilhash_command, base, url):
+    """Killed in earnest, somewhere in the fourth block or behind it; the same command adds the rest, each item once."""
+    command = [sys.executable, "-c", PUSHED, url, str(base)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        for _ in range(3):
+            assert child.stdout.readline() == "added\n"
+        child.kill()
+    with engines.open(url) as engine:
+        there = engine.count()
+    assert 150 <= there <= N_BASE
+    told = ilhash_command("push", base, url).out
+    assert f"({there:,} were there)" in told
+    assert f"holds {N_BASE:,} items" in told
+    with engines.open(url) as engine:
+        ids, codes = (np.concatenate(part) for part in zip(*engine.blocks(), strict=True))
+    assert np.array_equal(ids, np.arange(N_BASE))
+    assert np.array_equal(codes, np.load(base))
 
 
 def test_other_codes_are_refused_or_replace(ilhash_command, base, url, tmp_path):

@@ -38,7 +38,7 @@ def test_learn_saves_what_the_library_learns(judged, digits, ilhash_command):
     new = ilhash.load(judged / "new")
     assert np.array_equal(new.transform(digits[0]), wanted.model.transform(digits[0]))
     assert new.provenance()[-1].name == "feedback"
-    assert "1 judgements about unknown ids" in out
+    assert "1 judgement about unknown ids" in out
     assert f"learnt {wanted.n_new} new bits" in out
     assert f"{wanted.before:.3f} with the model as it is, {wanted.after:.3f} with new bits" in out
     given = ("--vectors", judged / "X.npy", "--ids", judged / "ids.txt")

@@ -65,6 +65,30 @@ def test_parquet_from_fit_to_push(tmp_path, digits, table, parts, ilhash_command
         assert len(one) == len(other) == len(table)
 
 
+def test_a_parquet_table_learns_and_its_index_follows(tmp_path, digits, table, ilhash_command):
+    y, items, index = digits[1], tmp_path / "items.parquet", tmp_path / "index"
+    table["category"] = np.where(y < 5, "small", "large")
+    table.to_parquet(items)
+    ilhash_command("fit", items, *COLUMNS, "--bits", 32, "--set", "n_similar=20", "-o", tmp_path / "model")
+    ilhash_command("encode", tmp_path / "model", items, "--ids-column", "sku", "-o", tmp_path / "codes.npy")
+    ilhash_command("index", tmp_path / "codes.npy", "-o", index)
+    rows = np.random.default_rng(0).integers(0, len(y), (2000, 2))
+    rows = rows[(y[rows[:, 0]] // 5 == y[rows[:, 1]] // 5) & (rows[:, 0] != rows[:, 1])]
+    with ilhash.Feedback.open(tmp_path / "log") as log:
+        log.add(table["sku"][rows[:, 0]].tolist(), table["sku"][rows[:, 1]].tolist(), y[rows[:, 0]] == y[rows[:, 1]])
+    learn = ("learn", tmp_path / "model", "--feedback", tmp_path / "log", "--vectors", items, "-o", tmp_path / "new")
+    assert "since ids of --feedback are texts" in " ".join(ilhash_command(*learn, code=2).err.split())
+    both = ilhash_command(*learn, "--ids-column", "sku", "--ids", "ids.txt", code=2).err
+    assert "one of --ids and --ids-column must be given" in " ".join(both.split())
+    out = ilhash_command(*learn, "--ids-column", "sku").out
+    assert f"--follow {tmp_path / 'new'} --vectors {items} --ids-column sku" in out
+    assert "must be given with --follow" in ilhash_command("index", "-o", index, "--ids-column", "sku", code=2).err
+    ilhash_command("index", "-o", index, "--follow", tmp_path / "new", "--vectors", items, "--ids-column", "sku")
+    with ilhash.HammingIndex.open(index, writable=False) as followed:
+        wanted = ilhash.load(tmp_path / "new").transform(digits[0])
+        assert np.array_equal(followed.codes(table["sku"].tolist()), wanted)
+
+
 def test_csv_and_tune(tmp_path, digits, table, ilhash_command):
     X = digits[0]
     numbers = pandas.DataFrame(X, columns=[f"x{j}" for j in range(64)])

@@ -161,7 +161,7 @@ def test_values_that_json_does_not_know():
     with Client("http://127.0.0.1:1") as client:
         with pytest.raises(ValueError, match="JSON"):
             client.search_vectors([[float("nan")]])
-        with pytest.raises(TypeError, match="options must be n_bits or model"):
+        with pytest.raises(TypeError, match="options must be n_bits, model or radius"):
             client.search_ids([1], bits=3)
         with pytest.raises(ValueError, match="one of X and codes must be given"):
             client.add()

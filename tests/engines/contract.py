@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ilhash import ILH, HammingIndex, codes, engines
+from ilhash.search import rescore
 
 WIDTHS = (1, 7, 8, 64, 100, 600)
 TEXTS = [
@@ -39,6 +40,10 @@ def repeated_codes(n, n_bits, seed=0, distinct=7):
 
 def distances_between(queries, base, n_bits):
     return (codes.unpack(queries, n_bits)[:, None] != codes.unpack(base, n_bits)).sum(axis=2)
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def nearest(base, ids, queries, n_bits, k):
@@ -154,6 +159,27 @@ class EngineContract:
         far = np.array([[np.abs(m[(m > 0) != b]).sum() for b in bits] for m in margins])
         np.testing.assert_allclose(hits.distances, np.sort(far, axis=1)[:, :7], rtol=1e-5)
         np.testing.assert_allclose(np.take_along_axis(far, hits.ids, 1), hits.distances, rtol=1e-5)
+
+    def test_orders_of_a_model_are_those_of_an_index(self, url, digits):
+        """Margins and vectors put a shortlist in order, whoever found it."""
+        X, y = digits
+        model = ILH(n_bits=32, n_train=200).fit(X[:600], y[:600], check=False)
+        base, margins, asked = model.transform(X[:600]), model.decision_function(X[:600]), X[600:605]
+        index = HammingIndex(base, n_bits=32)
+        own, ids = model.decision_function(asked), np.arange(600)[::-1]
+        with self.made(url, 32, model=model) as engine:
+            engine.add(base[::-1], ids)
+            weighed = engine.search_vectors(model, asked, 7, order="asymmetric")
+            assert np.array_equal(weighed.ids, index.search_asymmetric(own, 7).ids)
+            by_margins = engine.search_margins(own, margins[::-1], 7, ids=ids, shortlist=600)
+            some = {"allowed": np.arange(0, 600, 3)}
+            assert (engine.search_vectors(model, asked, 7, order="asymmetric", **some).ids % 3 == 0).all()
+            near = engine.search(model.transform(asked), 600)
+            found = rescore(near, np.asarray(asked, np.float32), X[:600], 5)
+        for hits, of_queries, of_items, k in ((found, asked, X[:600], 5), (by_margins, unit(own), unit(margins), 7)):
+            far = np.linalg.norm(np.asarray(of_queries, float)[:, None] - np.asarray(of_items, float), axis=2)
+            np.testing.assert_allclose(hits.distances, np.sort(far, axis=1)[:, :k], rtol=1e-4)
+            np.testing.assert_allclose(np.take_along_axis(far, hits.ids, 1), hits.distances, rtol=1e-4)
 
     @pytest.mark.parametrize("n_bits", [7, 64])
     def test_within_a_radius(self, url, n_bits):
@@ -321,10 +347,24 @@ class EngineContract:
                 "color = 'a''",
                 "color = E'\\''; DELETE FROM ilhash_items; --'",
                 "$$;$$ = 'a'",
+                "stock = 1 \0",
+                "color = '\ud800'",
                 "price < $1",  # which could be a value of ours
             ):
                 with pytest.raises(ValueError, match="where must be one condition"):
                     engine.search(queries, 3, where=where)
+            for value, sentence in (
+                ("\ud800", "surrogates"),
+                (2**63, "whole numbers of 64 bits"),
+                (b"red", "got bytes"),
+                (["red"], "got list"),
+                (np.zeros(2), "got ndarray"),
+            ):
+                with pytest.raises(ValueError, match=f"parameters must be .*{sentence}"):
+                    engine.search(queries, 3, where="color = :wanted", parameters={"wanted": value})
+            halves = {**columns, "color": ["\ud83d", "\ude00"] * (self.batch // 2)}
+            with pytest.raises(ValueError, match="columns must hold texts of whole characters"):
+                engine.add(base, np.arange(self.batch) + self.batch, halves)
             assert engine.count() == self.batch
             assert engine.search(queries, 3, where="color <> 'a;b(' AND (price < 2)").ids.shape == (3, 3)
             with pytest.raises(ValueError, match="columns must be"):

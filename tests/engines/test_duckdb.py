@@ -1,3 +1,4 @@
+import sqlite3
 import subprocess
 import sys
 
@@ -57,6 +58,28 @@ class TestDuckDb(EngineContract):
                 assert one_sentence(error)
             assert engine.search(random_codes(1, 8), 3, allowed=[0, 2]).ids.shape == (1, 2)
             assert engine.count() == 3
+
+    def test_a_file_of_sqlite_is_opened_by_no_extension(self, url, path):
+        """DuckDB would fetch one and run it."""
+        sqlite3.connect(path).execute("CREATE TABLE theirs (x)").connection.close()
+        with pytest.raises(engines.EngineError, match="must be a file of DuckDB") as error:
+            self.made(url, 8)
+        assert one_sentence(error)
+        assert "://" not in str(error.value)
+
+    def test_conditions_read_no_files(self, url, path):
+        path.with_name("secret").write_text("x")
+        with self.made(url, 8, columns={"n": "int"}) as engine:
+            engine.add(random_codes(3, 8), columns={"n": [1, 2, 3]})
+            with pytest.raises(engines.EngineError, match="disabled") as error:
+                engine.search(
+                    random_codes(1, 8), where=f"n < (SELECT count(*) FROM read_text('{path.with_name('secret')}'))"
+                )
+            assert one_sentence(error)
+
+    def test_a_column_that_duckdb_has_itself(self, url):
+        with pytest.raises(ValueError, match="other than rowid"):
+            self.made(url, 8, columns={"RowId": "int"})
 
     def test_a_file_of_something_else(self, url, path):
         path.write_bytes(b"not a database " * 1000)

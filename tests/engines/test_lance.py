@@ -231,6 +231,12 @@ class TestLance(EngineContract):
         self.refused(url, n_bits=8, match="must name a folder of LanceDB")
         assert (tmp_path / "place").read_text() == "something else"
 
+    def test_a_folder_of_something_else(self, url, tmp_path):
+        (tmp_path / "place").mkdir()
+        (tmp_path / "place" / "notes.txt").write_text("mine")
+        self.refused(url, n_bits=8, match="must be a folder of LanceDB or an empty one")
+        assert [path.name for path in (tmp_path / "place").iterdir()] == ["notes.txt"]
+
     def test_tables_of_others(self, url, tmp_path):
         import lancedb
 

@@ -26,6 +26,50 @@ def test_other_urls_are_refused(url):
         engines.open(url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@host/items",
+        "postgresql://me:sec:ret@host/items",
+        "postgresql://me:se/cret@host/items",
+        "postgresql://me:se@cret@host/items",
+        "postgresql://host/items?user=me&password=secret",
+        "postgresql://host/items?Password=sec%26ret&port=1",
+        "postgresql://host/items?user=me&sslpassword=secret",
+        "postgresql://me:secret@[::1/items",
+        "mysql://me:secret@host/items",
+    ],
+)
+def test_passwords_are_not_shown(url):
+    shown = engines.without_password(url)
+    assert "cret" not in shown
+    assert shown.startswith(url[:8])
+    with pytest.raises((ValueError, engines.EngineError)) as error:
+        engines.open(url.replace("host", "127.0.0.1:1"))
+    assert "cret" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///items@home.db", "lance:////a:b/c@d", "folder:///a?b", "nothing"])
+def test_what_has_no_password_is_shown_as_it_is(url):
+    assert engines.without_password(url) == url
+
+
+@pytest.mark.parametrize("scheme", engines.ENTRIES)
+def test_names_that_mean_something_else_are_files(tmp_path, monkeypatch, scheme):
+    """A library reads some names as a place in memory or on a network: what is stored there would be elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    if engines.ENTRIES[scheme].versions() is None or scheme == "postgresql":
+        pytest.skip("not installed, or no file")
+    for name in (":memory:", "md:items", "s3:"):
+        with engines.open(f"{scheme}:///{name}", n_bits=8) as engine:
+            engine.add(np.zeros((3, 1), np.uint8))
+        assert (tmp_path / name).exists()
+        with engines.open(f"{scheme}:///{name}", writable=False) as engine:
+            assert engine.count() == 3
+    with pytest.raises(ValueError, match="url must be without NUL"):
+        engines.open(f"{scheme}:///items%00.db", n_bits=8)
+
+
 def test_what_is_no_text_is_refused():
     with pytest.raises(TypeError, match="url must be a text"):
         engines.open(3)

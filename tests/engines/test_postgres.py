@@ -49,12 +49,15 @@ class TestPostgres(EngineContract):
     def url(self, url):
         return url
 
-    def test_the_exact_mode_uses_no_graph(self, url):
-        base = repeated_codes(2000, 64, distinct=1500)
+    @pytest.mark.parametrize(("distinct", "analyzed"), [(1500, False), (1500, True), (300, False), (300, True)])
+    def test_the_exact_mode_uses_no_graph(self, url, distinct, analyzed):
+        base = repeated_codes(2000, 64, distinct=distinct)
         with self.made(url, 64) as engine:
             engine.add(base)
         with engines.open(url, mode="hnsw") as engine:
             assert not engine.search(base[:3], 5).exact
+            if analyzed:  # the server estimates from here on how many rows there are
+                engine._rows("ANALYZE")
         queries = random_codes(20, 64, seed=4)
         with engines.open(url) as engine:
             engine._rows("SET enable_seqscan = off")  # whatever could use the graph would
@@ -62,6 +65,39 @@ class TestPostgres(EngineContract):
             values = {"k": 10, "query": codes.to_text(queries[:1], 64)[0]}
             plan = str(engine._rows(f"EXPLAIN {engine._nearest_statement()}", values))
             assert "hnsw" not in plan
+            assert ("ilhash_codes" in plan) == (distinct == 300)  # where codes are few they are looked at, else items
+
+    def test_a_server_with_little_shared_memory_builds_graphs_alone(self, url, monkeypatch):
+        base = repeated_codes(2000, 64, distinct=1500)
+        with self.made(url, 64) as engine:
+            engine.add(base)
+        right, refused = engines.postgres.Postgres._make_graph, []
+
+        def short_of_room(engine):
+            if engine._rows("SHOW max_parallel_maintenance_workers") != [["0"]]:
+                refused.append(True)
+                raise engines.EngineError('could not resize shared memory segment "/PostgreSQL.1": No space left')
+            right(engine)
+
+        monkeypatch.setattr(engines.postgres.Postgres, "_make_graph", short_of_room)
+        with engines.open(url, mode="hnsw") as engine:
+            assert engine.search(base[:5], 1).distances.tolist() == [[0]] * 5
+            assert engine._rows("SHOW max_parallel_maintenance_workers") != [["0"]]
+        assert refused == [True]
+
+    def test_a_graph_gets_memory(self, url, monkeypatch):
+        base = random_codes(3000, 64)
+        with self.made(url, 64) as engine:
+            engine.add(base)
+            engine._rows("SET maintenance_work_mem = '1MB'")
+            before, said = engine._rows("SHOW maintenance_work_mem"), []
+            right = engine._rows
+            monkeypatch.setattr(engine, "_rows", lambda *asked: said.append(asked[0]) or right(*asked))
+            engine._build_graph()
+            (memory,) = (statement for statement in said if "maintenance_work_mem = " in statement)
+            assert int(memory.rpartition(" ")[2]) > 3000  # kB
+            assert not [notice for notice in engine._connection.notices if b"no longer fits" in notice.get(b"M", b"")]
+            assert right("SHOW maintenance_work_mem") == before
 
     def test_a_graph_over_distinct_codes_finds_them(self, url):
         base = repeated_codes(3000, 64, distinct=40)
@@ -94,12 +130,23 @@ class TestPostgres(EngineContract):
             hba = Path(engine._rows("SHOW hba_file")[0][0])
             before = hba.read_text()
             hba.write_text("local all guarded scram-sha-256\n" + before)
-            engine._rows("SELECT pg_reload_conf()")
+            self.reload(engine, url)
             try:
                 self.ask_for_a_password(url)
             finally:
                 hba.write_text(before)
                 engine._rows("SELECT pg_reload_conf()")
+
+    def reload(self, engine, url):
+        """Have the server read its rules, and wait until new connections are let in by them."""
+
+        def read_at():
+            with engines.open(url) as one:
+                return one._rows("SELECT pg_conf_load_time()")
+
+        before = read_at()
+        engine._rows("SELECT pg_reload_conf()")
+        wait_until(lambda: read_at() != before, seconds=120)
 
     def ask_for_a_password(self, url):
         def given(password):
@@ -198,6 +245,36 @@ class TestPostgres(EngineContract):
                 first._rows("DELETE FROM ilhash_codes")
             adding.join()
             assert second.search(code, 3).ids.tolist() == [[2]]
+
+    @pytest.mark.parametrize("how", ["unsent", "interrupted"])
+    def test_an_answer_that_nobody_read_is_not_that_of_the_next(self, url, monkeypatch, how):
+        """Ctrl-C in a search, or a value that the driver cannot send, leaves the server's words half read."""
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        base = random_codes(9, 8)
+        with self.made(url, 8) as engine, engines.open(url) as other:
+            engine.add(base)
+            if how == "unsent":
+                with pytest.raises(UnicodeEncodeError):
+                    engine._rows("SELECT CAST(:text AS text)", {"text": "\ud800"})
+            else:
+
+                def interrupted():
+                    with monkeypatch.context() as patch, engine._transaction():
+                        engine._rows("DELETE FROM ilhash_items")
+                        patch.setattr(engine._connection, "handle_messages", stop)
+                        engine._rows("SELECT 1")
+
+                with pytest.raises(KeyboardInterrupt):
+                    interrupted()
+            for call in (lambda: engine.search(base, 2), engine.count, lambda: engine.add(base, np.arange(9) + 20)):
+                with pytest.raises(engines.EngineError, match="broke off: open it again") as error:
+                    call()
+                assert "\n" not in str(error.value)
+            other.add(base[:1], [99])  # the lock of the one that broke off is gone, and what it did not commit
+            assert other.count() == 10
 
     def test_a_database_that_cannot_hold_all_texts(self, server):
         name = f"test_{uuid.uuid4().hex}"

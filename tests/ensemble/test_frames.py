@@ -92,6 +92,29 @@ def test_mix_methods_grow_prune_and_tune_take_names(items, tmp_path, kind, no_cl
     assert_array_equal(found.model.transform(frame), found.model.transform(X))
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_model_of_a_frame_goes_on_learning_from_frames(items, blobs, kind, spread):
+    X, y = blobs
+    frame, names = as_frame(kind, columns(items) if spread else items), items["category"]
+    model = ILH(8, **FEW).fit(frame, y="category", ids="sku", check=False)
+    plain = ILH(8, **FEW).fit(X, names, check=False)
+    rows = np.random.default_rng(0).permutation(800).reshape(-1, 2)
+    pairs = np.column_stack([rows, np.where(y[rows[:, 0]] == y[rows[:, 1]], 1, -1)])
+    for given, label in (({"focus": ["north"]}, True), ({"pairs": pairs}, False)):
+        one = model[:].extend(4, frame, *(["category"] if label else []), **given, check=False)
+        other = plain[:].extend(4, X, *([names] if label else []), **given, check=False)
+        assert_array_equal(one.transform(frame), other.transform(X))
+    seen = np.arange(800) < 400
+    model = ILH(8, **FEW).fit(frame[:400] if kind != "pyarrow" else frame.slice(0, 400), "category", ids="sku")
+    plain = ILH(8, **FEW).fit(X[seen], names[seen])
+    one = ilhash.refresh(model, frame, "category", n_new=4, old=(frame, "category"))
+    other = ilhash.refresh(plain, X, names, n_new=4, old=(X, names))
+    assert (one.kept, one.before, one.old_after) == (other.kept, other.before, other.old_after)
+    ours, theirs = ilhash.learn(model, frame, pairs), ilhash.learn(plain, X, pairs)
+    assert (ours.n_new, ours.before, ours.after) == (theirs.n_new, theirs.before, theirs.after)
+
+
 def test_labels_that_are_missing_are_unknown(items, blobs):
     X, _ = blobs
     some = items["category"].to_list()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ilhash
-from ilhash import ILH, Mix, codes, methods
+from ilhash import ILH, HammingIndex, Mix, codes, methods
 from ilhash.ensemble import focused
 
 QUICK = {"n_similar": 8, "n_train": 300}
@@ -164,15 +164,25 @@ def test_a_failure_leaves_the_model(first, digits):
         ilhash.grow(extended(first, digits), X, y, max_bits=30)
 
 
-def test_half_of_the_points_are_of_the_focus(digits):
+@pytest.mark.parametrize(("classes", "n_others"), [([8, 9], 500), ([6, 7, 8, 9], None)])
+def test_half_of_the_points_are_of_the_focus_and_others_are_not_few(digits, classes, n_others):
     _, y = digits
-    labels = focused(y, [8, 9])
-    known = labels.codes >= 0
-    assert known.sum() == 2 * np.isin(y, [8, 9]).sum()
-    assert known[np.isin(y, [8, 9])].all()
+    labels = focused(y, classes)
+    known, own = labels.codes >= 0, np.isin(y, classes)
+    assert (known & ~own).sum() == (n_others or own.sum())
+    assert known[own].all()
     assert len(labels.names) == 10
-    assert np.array_equal(labels.codes, focused(y, [8, 9]).codes)
-    assert not np.array_equal(labels.codes, focused(y, [8, 9], seed=1).codes)
+    assert np.array_equal(labels.codes, focused(y, classes).codes)
+    assert not np.array_equal(labels.codes, focused(y, classes, seed=1).codes)
+
+
+def test_a_focus_keeps_points_withheld_that_were(digits):
+    _, y = digits
+    held = ilhash.HoldOut(n_queries=100, n_report=80).labels(y)
+    labels = focused(held, [7, 8, 9])
+    assert np.isin(held.withheld, labels.withheld).all()
+    assert (labels.codes[labels.withheld] < 0).all()
+    assert len(labels.withheld) > len(held.withheld)
 
 
 def test_a_focus_is_labels_that_one_could_give(first, digits):
@@ -180,6 +190,24 @@ def test_a_focus_is_labels_that_one_could_give(first, digits):
     short = first[:].extend(4, X, y, focus=[7, 8, 9], check=False)
     assert short.fingerprint() == first[:].extend(4, X, focused(y, [7, 8, 9]), check=False).fingerprint()
     assert short.add_bits(2, X, focused(y, [7, 8, 9])).n_bits == 19
+
+
+@pytest.mark.filterwarnings("ignore:too few points for n_similar")
+@pytest.mark.parametrize("n_members", [60, 90])
+def test_points_that_a_focus_leaves_out_are_not_points_without_a_label(digits, n_members):
+    X, y = digits
+    base, queries = np.arange(len(y)) < 1200, np.flatnonzero((np.arange(len(y)) >= 1200) & (y == 9))
+    kept = base & ((y != 9) | (np.cumsum(base & (y == 9)) <= n_members))
+    items, labels, old = X[kept], y[kept], y[kept] != 9
+    model = ILH(n_bits=32, n_similar=20).fit(items[old], labels[old], check=False)
+
+    def share_of_new(one):
+        index = HammingIndex(one.transform(items), n_bits=one.n_bits)
+        return (labels[index.search(one.transform(X[queries]), 10).ids] == 9).mean()
+
+    focus = model[:].extend(16, items, labels, focus=[9], check=False)
+    assert focus.generations[1].start_["kind"] == "random"
+    assert share_of_new(focus) > share_of_new(model)
 
 
 def test_a_focus_takes_fewer_points_of_many():

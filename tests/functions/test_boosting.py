@@ -1,17 +1,19 @@
 """Boosted trees and their margins against twins that follow the definitions row by row."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from tests.oracles import mix64
 
 from ilhash import _core
-from ilhash.functions import TreeBooster, TreeFunction
+from ilhash.functions import Encoder, TreeBooster, TreeFunction
 from ilhash.functions._boosting import PENALTY, Bins, bin_edges
+from ilhash.functions._trees import trees_of
 
 MASK64 = (1 << 64) - 1
 ONE = 1 << 24  # derivatives of the loss are whole multiples of 1 / ONE
@@ -334,6 +336,29 @@ def test_margins_are_those_of_a_walk(n, d, n_trees, subset, seed):
     assert np.array_equal(function.own_margins(np.asfortranarray(own)), wanted)
 
 
+@pytest.mark.parametrize("most_bins", [2, 64, 256])
+def test_bits_together_and_many_rows_give_the_margins_of_a_walk(most_bins):
+    """Bins in common and of a bit's own, subsets, trees of another maker; blocks begin after some hundred rows."""
+    rng = np.random.default_rng(most_bins)
+    X = rng.standard_normal((700, 9)).astype(np.float32)
+    functions = []
+    for k in range(6):
+        features = np.sort(rng.permutation(9)[:5]).astype(np.int32) if k % 2 else None
+        rows = (X if k < 3 else X[k::7])[:, slice(None) if features is None else features]
+        z = np.where(rng.random(len(rows)) < 0.5, 1, -1).astype(np.int8)
+        booster = TreeBooster(rows, n_trees=7, depth=2 + 2 * k, learning_rate=0.2, most_bins=most_bins)
+        functions.append(replace(booster.fit(z, k).function, features=features))
+    forest = RandomForestClassifier(3, min_samples_leaf=1, random_state=0).fit(X, rng.random(700) < 0.5)
+    functions.append(trees_of(forest, None))
+    wanted = np.stack([margins_row_by_row(f, X if f.features is None else X[:, f.features]) for f in functions], axis=1)
+    encoder = Encoder(functions, 9)
+    for n in (1, 7, 64, 700, 71, 72, 8, 1):
+        assert np.array_equal(encoder.margins(X[:n]), wanted[:n])
+    assert np.array_equal(encoder.margins(np.asfortranarray(X)), wanted)
+    for function, column in zip(functions, wanted.T, strict=True):
+        assert np.array_equal(function.margins(X), column)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -359,3 +384,27 @@ def test_tables_that_lead_astray_are_refused(change, message):
     assert function().margins(X).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match=message):
         function(**change).margins(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": np.array([0, 2], np.int32)}, "one of the rows"),
+        ({"features": np.array([-1, 1], np.int32)}, "one of the rows"),
+        ({"n_features": 0}, "rows must have features"),
+        ({"x": np.zeros((3, 1), np.float32)}, "as many features"),
+        ({"out": np.zeros((3, 2), np.float32)}, "must be \\(rows, tables\\)"),
+    ],
+)
+def test_rows_that_trees_were_not_made_for_are_refused(change, message):
+    good = {"features": None, "n_features": 2, "x": np.zeros((3, 2), np.float32), "out": np.zeros((3, 1), np.float32)}
+
+    def margins(features, n_features, x, out):
+        nodes, numbers = [np.zeros(1, np.int32)] * 3, [np.zeros(1), np.ones(1)]
+        table = nodes[0], numbers[0], nodes[1], nodes[2], numbers[1], np.zeros(2, np.int32), 0.5, features
+        _core.tree_margins([table], n_features).margins(x, out)
+        return out
+
+    assert margins(**good).ravel().tolist() == [2.5] * 3
+    with pytest.raises(ValueError, match=message):
+        margins(**good | change)

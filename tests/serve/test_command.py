@@ -2,15 +2,18 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ilhash
+from ilhash import serve
 
 ILHASH = [sys.executable, "-m", "ilhash"]
 
@@ -92,3 +95,21 @@ def test_without_the_extra_one_sentence(tmp_path):
     assert 'ilhash serve needs fastapi, which could not be imported: pip install "ilhash[serve]"' in said.stderr
     script = script.replace("'x'", "'--help'")
     assert "Usage" in subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="curl or bash is not there")
+def test_the_lines_of_the_page_work(tmp_path, start):
+    """Each line that docs/serve.md begins with, asked of a service of 60 items with three numbers each."""
+    page = Path(__file__).parents[2] / "docs" / "serve.md"
+    if not page.is_file():
+        pytest.skip("the pages are of the repository")
+    asking = page.read_text(encoding="utf-8").partition("## Asking")[2].split("```")[1].strip().splitlines()
+    assert asking[0].startswith("B=http://")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    serve.make(tmp_path / "made", ilhash.ILH(n_bits=32, n_train=40, n_similar=5, n_dissimilar=5).fit(X), X)
+    options = "--silent --show-error --fail-with-body --max-time 60"
+    script = ["set -euo pipefail", f'curl() {{ command curl {options} "$@"; }}']
+    script += [f"B={start(tmp_path / 'made').address}", "TOKEN=none", *asking[1:]]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+    assert len(asking) > 12

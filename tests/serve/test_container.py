@@ -118,6 +118,12 @@ def test_the_build_gets_what_it_copies_and_nothing_else():
         assert not fnmatch.fnmatch(one, "*secret*")
 
 
+@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+def test_hadolint_finds_nothing():
+    said = subprocess.run(["hadolint", ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout) == (0, "")
+
+
 @pytest.mark.skipif(shutil.which("sh") is None, reason="no shell")
 def test_the_entry_hands_a_password_to_its_process_alone(tmp_path):
     (tmp_path / "ilhash").write_text('#!/bin/sh\nprintf "%s|%s" "$PGPASSWORD" "$*"\n')

@@ -1,6 +1,7 @@
 """What a service answers is what index, model and brute force say; over HTTP, by a real server."""
 
 import http.client
+import importlib.util
 import json
 import shutil
 
@@ -11,6 +12,7 @@ import ilhash
 from ilhash import codes
 from ilhash.client import ServiceError
 from ilhash.serve import Service, make
+from ilhash.serve._pictures import ink
 from ilhash.serve._searching import Asked
 from ilhash.serve._service import Change
 
@@ -68,6 +70,20 @@ def test_the_first_bits_are_searched_as_if_there_were_no_others(client, digits, 
         assert weighed.ids == index.search_asymmetric(margins, k=9).ids.tolist()
 
 
+def test_all_within_a_radius(client, digits, model):
+    index = ilhash.HammingIndex(model.transform(digits[0]), n_bits=32)
+    queries = model.transform(digits[0][:40])
+    for radius in (0, 2, 5):
+        found, wanted = client.within(queries, radius), index.within(queries, radius)
+        parts = [slice(*bounds) for bounds in zip(wanted.offsets, wanted.offsets[1:], strict=False)]
+        assert found.ids == [wanted.ids[part].tolist() for part in parts]
+        assert found.distances == [wanted.distances[part].tolist() for part in parts]
+    assert [len(ids) for ids, _ in client.within(queries, 32, k=7)] == [7] * 40
+    near = client.search_ids([3], 20, order="vectors")
+    some = client.search_ids([3], 20, order="vectors", radius=near.distances[0][4])
+    assert (some.ids[0], some.distances[0]) == (near.ids[0][:5], near.distances[0][:5])
+
+
 def test_vectors_are_searched_by_brute_force(client, digits):
     X = digits[0].astype(np.float32)
     found = client.search_vectors(X[3:5] + 0.25, 6, order="vectors")
@@ -122,7 +138,11 @@ def test_the_pages_numbers(client, digits, model):
     info = client.info()
     assert (len(client), client.n_bits, info["model"]["dimension"]) == (1797, 32, 64)
     assert info["items"]["labels"] == list(range(10))
-    assert info["items"]["pictures"]["drawable"]
+    assert {name: round(value) for name, value in info["items"]["pictures"]["ink"].items()} == {
+        "height": 8,
+        "width": 8,
+        "pen": 2,
+    }
     assert info["orders"] == ["hamming", "asymmetric", "margins", "vectors"]
     bits = codes.unpack(model.transform(digits[0]), 32)
     told = client._get("/v1/bits")["bits"]
@@ -393,6 +413,31 @@ def test_pictures_of_a_folder_and_elsewhere(tmp_path, start, digits, model, serv
     assert "https://pictures.example" in ask(elsewhere, "GET", "/v1/info")[1]["content-security-policy"]
 
 
+def test_photographs_are_not_drawn(tmp_path, digits):
+    """Pictures in colour that are their own vectors: shown, not asked for by drawings of one colour."""
+    X, y = digits
+    colours = np.repeat(X, 3, axis=1)
+    made = ilhash.ILH(n_bits=8, n_train=300, n_similar=10, n_dissimilar=10).fit(colours, y)
+    make(tmp_path / "colours", made, colours, pictures=colours.reshape(-1, 8, 8, 3))
+    with Service(tmp_path / "colours") as service:
+        assert service.layout.pictures.drawable
+        assert service.pictures.ink is None
+
+
+def test_how_lines_lie_in_pictures():
+    pictures = np.zeros((3, 28, 20))
+    pictures[0, 4:24, 8:11] = 1  # a line
+    pictures[1, 4:24, 3:17] = 1  # a ring
+    pictures[1, 7:21, 6:14] = 0
+    found = ink(pictures)
+    assert (found["height"], found["width"]) == (20, 20)
+    assert 2.5 < found["pen"] < 4
+    assert ink(pictures[2:]) is None
+    flat = np.zeros((1, 8, 8))
+    flat[0, 4] = 1
+    assert ink(flat) == {"height": 1, "width": 8, "pen": 0.5}
+
+
 def test_a_folder_is_made_wholly_or_not_at_all(tmp_path, digits, model):
     X = digits[0][:20]
     for wrong, sentence in [
@@ -414,8 +459,14 @@ def test_a_folder_is_made_wholly_or_not_at_all(tmp_path, digits, model):
         make(tmp_path / "s", model, X)
 
 
-@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+ENGINES = {"sqlite": "sqlite_vec", "duckdb": "duckdb", "lance": "lancedb", "clickhouse": "chdb", "faiss": "faiss"}
+ENGINES |= {"usearch": "usearch", "folder": "ilhash"}
+
+
+@pytest.mark.parametrize("scheme", ENGINES)
 def test_engines(tmp_path, start, digits, model, scheme):
+    if importlib.util.find_spec(ENGINES[scheme]) is None:
+        pytest.skip(f"{ENGINES[scheme]} is not installed")
     X, y = digits
     url = f"{scheme}:///{tmp_path}/items.{scheme}"
     check_engine(tmp_path, start, X[:300], y[:300], model, url)

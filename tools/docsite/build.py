@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 def main() -> int:
     """Build the site and say how long it took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=pages.ROOT / "build" / "docs")
+    parser.add_argument("--output", type=lambda given: Path(given).absolute(), default=pages.ROOT / "build" / "docs")
     parser.add_argument("--quick", action="store_true", help="do not execute the tutorials")
     given = parser.parse_args()
     began = time.monotonic()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-TOP |= {"SECURITY.md": "reporting.md"}
+TOP |= {"SECURITY.md": "reporting.md", "CODE_OF_CONDUCT.md": "conduct.md"}
 
 # The sections of the navigation and their pages; a page that is named nowhere comes under the last one.
 SECTIONS = {

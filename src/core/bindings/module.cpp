@@ -7,7 +7,7 @@
 //   scan.cpp      scan*: search among packed codes, by counting distances
 //   cut.cpp       cut.*: what precision at k needs, bit by bit, and for every bit of a pool
 //   digits.cpp    digits.*: elastic deformations of small images
-//   trees.cpp     trees.*: margins of decision trees; boosting.*: gradient boosted trees on binned features
+//   trees.cpp     trees.*, tree_margins.*: decision trees and their margins; boosting.*: gradient boosted trees on bins
 //   texts.cpp     texts.*: ids that are texts
 //
 // Inputs are never written; the GIL is released around all work (gil.hpp). What the core takes for granted is checked

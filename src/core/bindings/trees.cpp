@@ -1,10 +1,15 @@
 // Decision trees: margins, and boosting.
 #include "../trees.hpp"
 
+#include <nanobind/stl/unique_ptr.h>
+
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "../boosting.hpp"
+#include "../tree_margins.hpp"
 #include "arrays.hpp"
 #include "module.hpp"
 
@@ -31,16 +36,27 @@ void check_table(Vector<int32_t> feature, Vector<double> threshold, Vector<int32
   check_trees(as_table(feature, threshold, left, right, value, roots, 0.0), n_features, max_depth);
 }
 
-void margins_of_trees(Vector<int32_t> feature, Vector<double> threshold, Vector<int32_t> left, Vector<int32_t> right,
-                      Vector<double> value, Vector<int32_t> roots, double bias, Matrix<float> x,
-                      WritableVector<float> out) {
-  const Rows<const float> rows = as_rows<const float>(x);
-  require(out.shape(0) == rows.n_rows, "out must have one value per row");
+// Each table as (feature, threshold, left, right, value, roots, bias, columns or None).
+std::unique_ptr<TreeMargins> make_margins(const nb::list& tables, uint64_t n_features) {
+  std::vector<TreeMargins::Source> sources;
+  for (const nb::handle one : tables) {
+    const auto field = [&](size_t k) { return nb::cast<nb::object>(one[k]); };
+    const auto whole = [&](size_t k) { return nb::cast<Vector<int32_t>>(field(k)); };
+    const auto real = [&](size_t k) { return nb::cast<Vector<double>>(field(k)); };
+    TreeTable table = as_table(whole(0), real(1), whole(2), whole(3), real(4), whole(5), nb::cast<double>(field(6)));
+    sources.push_back({std::move(table), field(7).is_none() ? std::vector<int32_t>() : to_vector(whole(7))});
+  }
   const GilReleased released;
-  const TreeTable table = as_table(feature, threshold, left, right, value, roots, bias);
-  require(rows.n_columns > 0, "rows must have features");
-  require_no_fault(fault_of(table, rows.n_columns));
-  tree_margins(table, rows, out.data());
+  check_tree_sources(sources, n_features);
+  return std::make_unique<TreeMargins>(sources, n_features);
+}
+
+void margins_of_trees(const TreeMargins& trees, Matrix<float> x, WritableTable<float> out) {
+  const Rows<const float> rows = as_rows<const float>(x);
+  require(rows.n_columns == trees.n_features(), "rows must have as many features as the trees were made for");
+  require(out.shape(0) == rows.n_rows && out.shape(1) == trees.size(), "out must be (rows, tables)");
+  const GilReleased released;
+  trees(rows, {out.data(), trees.size(), rows.n_rows, trees.size()});
 }
 
 void bins_of_rows(Matrix<float> x, Vector<uint32_t> edge_begin, Vector<double> edges, WritableTable<uint8_t> out) {
@@ -74,8 +90,12 @@ void bind_trees(nb::module_& m) {
   m.def("check_trees", &check_table, "feature"_a.noconvert(), "threshold"_a.noconvert(), "left"_a.noconvert(),
         "right"_a.noconvert(), "value"_a.noconvert(), "roots"_a.noconvert(), "n_features"_a, "max_depth"_a,
         "Raise ValueError unless a table of trees is sound: see check_trees in checks.hpp.");
-  m.def("tree_margins", &margins_of_trees, "feature"_a, "threshold"_a, "left"_a, "right"_a, "value"_a, "roots"_a,
-        "bias"_a, "x"_a.noconvert(), "out"_a.noconvert());
+  nb::class_<TreeMargins>(m, "TreeMargins", "Margins of several tables of trees.")
+      .def_prop_ro("n_tables", &TreeMargins::size)
+      .def("margins", &margins_of_trees, "x"_a.noconvert(), "out"_a.noconvert(),
+           "Write the margins of rows, (rows, tables). Threads may do it at a time.");
+  m.def("tree_margins", &make_margins, "tables"_a, "n_features"_a,
+        "What gives the margins of tables (feature, threshold, left, right, value, roots, bias, columns or None).");
   m.def("place_in_bins", &bins_of_rows, "x"_a.noconvert(), "edge_begin"_a, "edges"_a, "out"_a.noconvert(),
         "Write the number of a feature's edges below each value, (features, rows).");
   m.def("boosted_trees", &boosted_trees, "bins"_a, "edge_begin"_a, "edges"_a, "z"_a, "n_trees"_a, "depth"_a,

@@ -60,6 +60,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const float twin = walked(table, x.data() + i * stride);
       expect(margins[i] == twin || (std::isnan(margins[i]) && std::isnan(twin)), "margins are those of a walk");
     }
+    std::vector<float> many;  // so often that they are computed in blocks
+    for (size_t i = 0; n_rows > 0 && i < 600; ++i)
+      many.insert(many.end(), x.begin() + static_cast<std::ptrdiff_t>(i % n_rows * stride),
+                  x.begin() + static_cast<std::ptrdiff_t>(i % n_rows * stride + n_features));
+    std::vector<float> again(many.size() / n_features);
+    tree_margins(table, {many.data(), n_features, again.size(), n_features}, again.data());
+    for (size_t i = 0; i < again.size(); ++i)
+      expect(again[i] == margins[i % n_rows] || std::isnan(again[i]), "blocks give the margins of a walk");
     const size_t max_depth = in.below(6);
     check_trees(table, n_features, max_depth);
     for (const int32_t root : table.roots)

@@ -9,6 +9,7 @@
 #include "boosting.hpp"
 #include "check.hpp"
 #include "random.hpp"
+#include "tree_margins.hpp"
 #include "trees.hpp"
 
 using namespace ilhash;
@@ -73,6 +74,72 @@ void test_many() {
   test_boosting(300, 4, 64, {400, 3, 2, 1.0, 1e-3, 5}, 5);  // margins where the loss is flat
 }
 
+// A tree of random shape behind a table's last node: thresholds on, between and beyond the values of rows.
+void grow_tree(TreeTable& table, uint32_t n_splits, uint32_t d, Random& random) {
+  const auto new_leaf = [&] {
+    const auto node = static_cast<int32_t>(table.size());
+    table.feature.push_back(0);
+    table.left.push_back(node);
+    table.right.push_back(node);
+    table.threshold.push_back(0);
+    table.value.push_back(static_cast<double>(random.below(1000)) / 7 - 70);
+    return node;
+  };
+  std::vector<int32_t> leaves{new_leaf()};
+  table.roots.push_back(leaves[0]);
+  constexpr double kFar[] = {INFINITY, -INFINITY, 1e300, -1e300, 1e-300, -1e-300, 3.4e38, NAN};
+  for (; n_splits > 0; --n_splits) {
+    const uint32_t which = random.below(static_cast<uint32_t>(leaves.size()));
+    const auto node = static_cast<size_t>(leaves[which]);
+    table.feature[node] = static_cast<int32_t>(random.below(d));
+    table.threshold[node] = random.below(d == 3 ? 20 : 900) == 0
+                                ? kFar[random.below(d == 3 ? 8 : 7)]
+                                : static_cast<double>(random.below(600)) / 8 - 30 + 1e-9;
+    table.left[node] = leaves[which] = new_leaf();
+    table.right[node] = new_leaf();
+    leaves.push_back(table.right[node]);
+  }
+}
+
+// Tables together, in blocks and walked, give what each gives alone: few and many thresholds, more leaves than a byte
+// can count, trees of one leaf, values that are not numbers, columns in another order, rows of other rows' matrix.
+void test_together(uint32_t n, uint32_t d, uint32_t n_tables, uint32_t n_splits) {
+  Random random(n + d * 7 + n_tables * 31 + n_splits);
+  const uint32_t width = d + 3;
+  std::vector<float> x(size_t{n} * width);
+  for (float& value : x) {
+    value = static_cast<float>(random.below(600)) / 8 - 30;
+    if (random.below(200) == 0) value = random.below(2) ? NAN : (random.below(2) ? INFINITY : -INFINITY);
+  }
+  std::vector<TreeMargins::Source> sources(n_tables);
+  for (TreeMargins::Source& source : sources) {
+    source.table.bias = random.below(3);
+    for (uint32_t tree = 0; tree < 5; ++tree) grow_tree(source.table, random.below(n_splits + 1), d, random);
+    if (random.below(2) == 0)
+      for (uint32_t j = 0; j < d; ++j) source.columns.push_back(static_cast<int32_t>(width - 1 - j));
+    CHECK(fault_of(source.table, d) == nullptr);
+  }
+  const TreeMargins together(sources, width);
+  CHECK(together.size() == n_tables && together.n_features() == width);
+  for (const uint32_t rows : {uint32_t{3}, n, n / 2}) {  // walked, in blocks, and so again
+    std::vector<float> found(size_t{rows} * n_tables);
+    together({x.data(), width, rows, width}, {found.data(), n_tables, rows, n_tables});
+    for (uint32_t i = 0; i < rows; ++i)
+      for (uint32_t t = 0; t < n_tables; ++t) {
+        std::vector<float> own(x.begin() + size_t{i} * width, x.begin() + size_t{i + 1} * width);
+        if (!sources[t].columns.empty()) std::reverse(own.begin(), own.end());
+        CHECK(found[size_t{i} * n_tables + t] == walked(sources[t].table, own.data()));
+      }
+  }
+}
+
+void test_many_together() {
+  for (const uint32_t n : {511, 512, 519, 520, 1200})
+    for (const uint32_t d : {1, 3, 40})
+      for (const uint32_t n_splits : {0, 5, 63, 255, 300}) test_together(n, d, 4, n_splits);
+  test_together(2000, 500, 3, 60);
+}
+
 void test_faults() {
   TreeTable good;
   good.feature = {0, 0, 0};
@@ -99,6 +166,7 @@ void test_faults() {
 
 int main() {
   test_many();
+  test_many_together();
   test_faults();
   return testing::all_passed("trees");
 }

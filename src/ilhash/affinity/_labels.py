@@ -31,7 +31,7 @@ class Labels:
     """One label per point: equal labels are similar, different ones dissimilar; -1 in ``codes`` is unknown.
 
     ``withheld`` are points that no model may be trained on, not even one that does not look at labels. ``focused`` says
-    that half of the points with a label are of the few classes that matter.
+    that points with a label are of the few classes that matter, and of others beside them.
     """
 
     codes: NDArray[np.int32]
@@ -42,6 +42,11 @@ class Labels:
     @property
     def n_points(self) -> int:
         return len(self.codes)
+
+    @property
+    def n_withheld(self) -> int:
+        """Points that count neither as labelled nor as unlabelled."""
+        return 0 if self.withheld is None else len(self.withheld)
 
     @property
     def drawable(self) -> NDArray[np.int64] | None:
@@ -211,19 +216,20 @@ def _indicator_of(y: Any) -> scipy.sparse.csr_array:
 
 
 def without(supervision: Labels | LabelSets, rows: NDArray[np.int64]) -> Labels | LabelSets:
-    """Return the labels of all points but some, which are then not trained on."""
+    """Return the labels of all points but some, which are then not trained on; nor are those that were not before."""
+    gone = rows if supervision.withheld is None else np.union1d(supervision.withheld, rows)
     if isinstance(supervision, LabelSets):
         kept = np.ones(supervision.n_points, np.int8)
         kept[rows] = 0
         indicator = scipy.sparse.csr_array(supervision.indicator.multiply(kept[:, None]), dtype=np.int8)
         indicator.eliminate_zeros()
         indicator.sort_indices()
-        return LabelSets(indicator, rows)
+        return LabelSets(indicator, gone)
     codes = supervision.codes.copy()
     codes[rows] = -1
     left = np.bincount(codes[codes >= 0], minlength=len(supervision.names)) > 0
     renumber = np.append(np.cumsum(left) - 1, -1).astype(np.int32)  # code -1 stays -1
-    return replace(supervision, codes=renumber[codes], names=supervision.names[left], withheld=rows)
+    return replace(supervision, codes=renumber[codes], names=supervision.names[left], withheld=gone)
 
 
 def _same_length(got: int, wanted: int, name: str) -> None:

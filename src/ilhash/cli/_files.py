@@ -76,6 +76,20 @@ def read_id_column(vectors: str, name: str) -> NDArray[Any]:
     return _complete(f"column {name!r} of {vectors}", read_column(vectors, name))
 
 
+def read_names(vectors: str, ids: str | None, ids_column: str | None) -> NDArray[Any] | None:
+    """Return ids from a file, or from a column of the vectors' own table, or None where neither was given."""
+    if ids is not None and ids_column is not None:
+        raise ValueError("one of --ids and --ids-column must be given, got both")
+    if ids_column is not None:
+        return read_id_column(vectors, ids_column)
+    return None if ids is None else read_ids(ids)
+
+
+def no_features(model: Any, ids_column: str | None) -> list[str]:
+    """Return the columns of a table that are no features: those that the model left out, and that of ids."""
+    return [*model.left_out_, *([] if ids_column is None else [ids_column])]
+
+
 def _complete(where: str, ids: NDArray[Any]) -> NDArray[Any]:
     missing = sum(one is None for one in ids.tolist()) if ids.dtype == object else 0
     if missing:

@@ -8,7 +8,7 @@ from typer import Option
 
 import ilhash
 from ilhash.cli._app import kept
-from ilhash.cli._files import check_new_file, read_id_column, read_vectors
+from ilhash.cli._files import check_new_file, no_features, read_names, read_vectors
 from ilhash.cli._options import IdsColumn, Model, Vectors
 from ilhash.cli._screen import Timer, progress, tell
 
@@ -39,8 +39,8 @@ def encode(
     elif force:
         raise ValueError("--force must be given with a .npy file: a directory of shards is never replaced")
     loaded = ilhash.load(model)
-    ids = None if ids_column is None else read_id_column(vectors, ids_column)
-    X, _ = read_vectors(vectors, [*loaded.left_out_, *([] if ids_column is None else [ids_column])])
+    ids = read_names(vectors, None, ids_column)
+    X, _ = read_vectors(vectors, no_features(loaded, ids_column))
     shards = nullcontext() if one_file else kept(output, "finished shards")
     with Timer() as took, shards, progress("encoding", "vectors") as move:
         before = None if known is None else ilhash.open_codes(known)

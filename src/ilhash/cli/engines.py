@@ -44,7 +44,10 @@ def check(
     table: Table = "ilhash",
     seed: Annotated[int, Option(help="Which of the codes.")] = 0,
 ) -> None:
-    """Measure what approximate modes of an engine miss, and save, on your own codes: warns below .99."""
+    """Measure what approximate modes of an engine miss, and save, on your own codes: warns below .99.
+
+    The index that a mode needs is built where there is none, which can take minutes, and stays.
+    """
     asked = ilhash.open_codes(codes, bits)
     rows = np.sort(np.random.default_rng(seed).permutation(len(asked))[:queries])
     some = asked.take(rows)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from typer import Argument, Option
 
 import ilhash
-from ilhash.cli._files import read_ids, read_vectors
-from ilhash.cli._options import CodeBits
+from ilhash.cli._files import no_features, read_ids, read_names, read_vectors
+from ilhash.cli._options import CodeBits, IdsColumn
 from ilhash.cli._screen import Timer, errors, tell
 from ilhash.storage import new_folder
 
@@ -39,14 +39,17 @@ def index(
         Path | None, Option(help="Give all items the bits of this model, an extended one; needs --vectors.")
     ] = None,
     vectors: Annotated[
-        str | None, Option(help="Vectors of all items, in the order of ascending ids or of --ids; for --follow.")
+        str | None, Option(help="Vectors of all items, in the order of the ids given, or of ascending ones.")
     ] = None,
+    ids_column: IdsColumn = None,
 ) -> None:
     """Make a durable index of codes: exact search, checksums, safe against crashes. Or change one."""
     if follow is not None or vectors is not None:
         _refuse_beside_follow(codes, follow, vectors, remove, add=add, update=update)
-        _follow(output, follow, str(vectors), ids)
+        _follow(output, follow, str(vectors), ids, ids_column)
         return
+    if ids_column is not None:
+        raise ValueError("--ids-column must be given with --follow and --vectors: `ilhash encode` keeps ids by codes")
     names = _check(codes, output, ids, remove, add=add, update=update)
     if remove is not None:
         _remove(output, read_ids(remove))
@@ -81,9 +84,9 @@ def _refuse_beside_follow(
         raise ValueError("--follow must be given without codes, --add, --update and --remove, got some of them")
 
 
-def _follow(output: Path, model: Any, vectors: str, ids: str | None) -> None:
-    X, names = read_vectors(vectors)[0], None if ids is None else read_ids(ids)
+def _follow(output: Path, model: Any, vectors: str, ids: str | None, ids_column: str | None) -> None:
     loaded = ilhash.load(model)
+    X, names = read_vectors(vectors, no_features(loaded, ids_column))[0], read_names(vectors, ids, ids_column)
     with Timer() as took, errors.status("encoding new bits"), ilhash.HammingIndex.open(output) as made:
         n_new = made.follow(loaded, X, ids=names)
         size = f"{made.n_bits} bits of {len(made):,} items"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from ilhash._checks import check_choice, check_count, check_flag, check_positive
+from ilhash._checks import check_choice, check_count, check_flag, check_positive, is_number
 from ilhash.client._answers import Hits, Id, Progress, ServiceError
 from ilhash.client._connection import Connection
 
@@ -190,13 +191,32 @@ class Client:
         ----------
         codes : sequence of str, hexadecimal, or uint8 array of packed codes
         k : int, default 10, how many
-        **options : n_bits, how many bits at the beginning of the code count; model, the name of another model
+        **options : n_bits, how many bits at the beginning of the code count; model, the name of another model; radius,
+            the distance up to which items are answers
 
         Returns
         -------
         Hits
         """
         return self._search({"codes": _codes(codes)}, k, options)
+
+    def within(self, codes: Any, radius: float, k: int = 1000, **options: Any) -> Hits:
+        """Return the items at most so far from codes, nearest first.
+
+        Parameters
+        ----------
+        codes : as in :meth:`search`
+        radius : float, the distance
+        k : int, default 1000, how many of them at most; a query that has so many may have more
+        **options : as in :meth:`search`
+
+        Returns
+        -------
+        Hits, lists of different lengths
+        """
+        if not is_number(radius) or not 0 <= radius < math.inf:
+            raise ValueError(f"radius must be a number of at least 0, got {radius!r}")
+        return self.search(codes, k, radius=float(radius), **options)
 
     def search_vectors(self, X: Any, k: int = 10, *, order: str = "hamming", **options: Any) -> Hits:
         """Return the k nearest items of vectors.
@@ -236,9 +256,9 @@ class Client:
         return self._search({"ids": _list("ids", ids), "order": order, "without_self": alone}, k, options)
 
     def _search(self, body: Document, k: int, options: Document) -> Hits:
-        unknown = sorted(set(options) - {"n_bits", "model"})
+        unknown = sorted(set(options) - {"n_bits", "model", "radius"})
         if unknown:
-            raise TypeError(f"options must be n_bits or model, got {unknown[0]!r}")
+            raise TypeError(f"options must be n_bits, model or radius, got {unknown[0]!r}")
         found = self._post("/v1/search", {**body, "k": check_count("k", k), **options})
         hits = found.pop("hits")
         return Hits([one["ids"] for one in hits], [one["distances"] for one in hits], **found)

@@ -13,7 +13,18 @@ from ilhash import codes as packed
 from ilhash._fingerprints import refuse_another
 from ilhash._ids import LARGEST, as_ids
 from ilhash.engines._bits import BitChange
-from ilhash.engines._settings import BLOCK, Codes, Columns, EngineError, Filter, Ids, Settings, as_column, check_mapping
+from ilhash.engines._settings import (
+    BLOCK,
+    Codes,
+    Columns,
+    EngineError,
+    Filter,
+    Ids,
+    Settings,
+    as_column,
+    as_parameters,
+    check_mapping,
+)
 from ilhash.search import Hits, RangeHits
 
 
@@ -204,6 +215,5 @@ class Hooks(ABC):
             raise ValueError(f"where must be left out with {self.name}, which has no columns, got {where!r}")
         if where is not None and not (isinstance(where, str) and where.strip()):
             raise ValueError(f"where must be a condition such as 'price < :most', got {where!r}")
-        check_mapping("parameters", parameters)
         ids = None if allowed is None else np.unique(self._names(allowed))
-        return Filter(ids, where, dict(parameters or {}))
+        return Filter(ids, where, as_parameters(parameters))

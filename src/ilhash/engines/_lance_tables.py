@@ -49,7 +49,7 @@ class LanceTables(Engine):
         self.path, self.table, self.mode, self.writable = path, table, mode, writable
         self._n_changes = 0  # of bits
         with one_sentence(f"{path} must be a folder of LanceDB"):
-            self._connection = self._lancedb.connect(str(path))
+            self._connection = self._lancedb.connect(str(path.resolve()))  # a name such as s3: is no address
 
     # -------------------------------------------------------------------------------------------- places
 
@@ -61,6 +61,9 @@ class LanceTables(Engine):
             raise EngineError(f"url must name a folder of LanceDB, got {path}, which is a file")
         if not path.exists() and (new is None or not writable):
             raise FileNotFoundError(f"url must name a folder that is there, or n_bits be given to make it, got {path}")
+        inside = [part.suffix for part in path.iterdir()] if path.exists() else []
+        if inside and not {".lance", ".lock"} & set(inside):  # a lock alone: somebody is just making the first table
+            raise EngineError(f"{path} must be a folder of LanceDB or an empty one, got one of something else")
         engine = cls(path, table, mode, writable)
         engine._open_tables(new)
         return engine

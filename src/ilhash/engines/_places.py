@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ilhash._checks import check_choice, check_flag
 from ilhash._extras import require
 from ilhash._fingerprints import fingerprint_of, refuse_another
 from ilhash.engines._contract import Engine
 from ilhash.engines._settings import Settings
+
+_PASSWORD_ASKED = re.compile(r"([?&;][^=&]*pass[^=&]*=)[^&]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ def entry_of(url: Any) -> Entry:
         raise TypeError(f"url must be a text such as 'sqlite:///items.db', got {type(url).__name__}")
     scheme, colon, _ = str(url).partition("://")
     scheme = "postgresql" if scheme == "postgres" else scheme
+    if "\0" in unquote(str(url)):
+        raise ValueError(f"url must be without NUL, got {without_password(str(url))!r}")
     if not colon or scheme not in ENTRIES:
         known = ", ".join(f"{name}://" for name in ENTRIES)
         raise ValueError(f"url must begin with one of {known}, got {without_password(str(url))!r}")
@@ -149,13 +154,16 @@ def without_password(url: str) -> str:
     --------
     >>> without_password("postgresql://me:secret@host/items")
     'postgresql://me:***@host/items'
+    >>> without_password("postgresql://host/items?user=me&password=secret")
+    'postgresql://host/items?user=me&password=***'
     """
-    url = str(url)
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        return url.partition("://")[0] + "://..."
-    return url.replace(f":{password}@", ":***@", 1) if password else url
+    scheme, colon, rest = str(url).partition("://")
+    if not colon:
+        return str(url)
+    rest = _PASSWORD_ASKED.sub(r"\1***", rest)
+    before, at, place = rest.rpartition("@")
+    user, secret, _ = before.partition(":")
+    return f"{scheme}://{user}:***@{place}" if at and secret and "/" not in user else f"{scheme}://{rest}"
 
 
 def open(  # noqa: A001 (engines.open, as in gzip.open)

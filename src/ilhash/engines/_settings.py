@@ -66,6 +66,36 @@ def check_mapping(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a mapping of names, got {type(value).__name__}")
 
 
+def as_parameters(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the values of a condition as plain numbers, texts, truth values or None, which can be sent."""
+    check_mapping("parameters", parameters)
+    out = {name: value.item() if isinstance(value, np.generic) else value for name, value in (parameters or {}).items()}
+    for name, value in out.items():
+        if not isinstance(value, bool | int | float | str | None):
+            rule = "parameters must be numbers, texts, truth values or None"
+            raise ValueError(f"{rule}, got {type(value).__name__} of {name!r}")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"parameters must be whole numbers of 64 bits, got {value} of {name!r}")
+        if isinstance(value, str) and not is_whole(value):
+            raise ValueError(f"parameters must be texts of whole characters, got one with surrogates of {name!r}")
+    return out
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be written as UTF-8, which halves of characters (surrogates) cannot.
+
+    Examples
+    --------
+    >>> is_whole("grün"), is_whole(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 _COLUMN_TYPES = {"int": np.int64, "float": np.float64, "text": object, "bool": np.bool_}
 
 
@@ -77,8 +107,12 @@ def as_column(name: str, values: Any, kind: str) -> NDArray[Any]:
         raise ValueError(
             f"columns must hold what they were made for, {kind} in {name!r}, got others: {error}"
         ) from None
-    if kind == "text" and not all(value is None or isinstance(value, str) for value in array.ravel().tolist()):
-        raise ValueError(f"columns must hold what they were made for, text in {name!r}, got others")
+    if kind == "text":
+        texts = [value for value in array.ravel().tolist() if value is not None]
+        if not all(isinstance(value, str) for value in texts):
+            raise ValueError(f"columns must hold what they were made for, text in {name!r}, got others")
+        if not is_whole("".join(texts)):  # two halves beside each other stay halves
+            raise ValueError(f"columns must hold texts of whole characters, got some with surrogates in {name!r}")
     return array
 
 

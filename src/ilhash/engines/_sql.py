@@ -339,17 +339,24 @@ class SqlEngine(Engine):
 
         That looks at codes twice, for the distance and for its ties; where most are distinct, at items once.
         """
-        if self._mostly_distinct is None:
-            counts = f"SELECT (SELECT count(*) FROM {self.distinct}), (SELECT count(*) FROM {self.items})"
-            ((codes, items),) = self._rows(counts)
-            self._mostly_distinct = 2 * codes > items
-        if self._mostly_distinct:
-            return self._filtered("1 = 1", "ORDER BY far, i.id LIMIT :k")
+        if self._is_mostly_distinct():
+            return self._nearest_of_items()
         far, of_item = self._distance("code", ":query"), self._distance("i.code", ":query")
         edge = f"SELECT max(far) FROM (SELECT {far} AS far FROM {self.distinct} ORDER BY far LIMIT :k) e"
         near = f"WITH near AS MATERIALIZED (SELECT code FROM {self.distinct} WHERE {far} <= ({edge}))"
         join = f"SELECT i.id, {of_item} AS far FROM near c JOIN {self.items} i ON i.code = c.code"
         return f"{near} {join} ORDER BY far, i.id LIMIT :k"
+
+    def _is_mostly_distinct(self) -> bool:
+        """Whether most items have a code of their own."""
+        if self._mostly_distinct is None:
+            counts = f"SELECT (SELECT count(*) FROM {self.distinct}), (SELECT count(*) FROM {self.items})"
+            ((codes, items),) = self._rows(counts)
+            self._mostly_distinct = 2 * codes > items
+        return self._mostly_distinct
+
+    def _nearest_of_items(self) -> str:
+        return self._filtered("1 = 1", "ORDER BY far, i.id LIMIT :k")
 
     def _filtered(self, condition: str, rest: str) -> str:
         """Return the statement that looks at the items a condition leaves."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ilhash._checks import check_count
-from ilhash.engines._settings import Settings
+from ilhash.engines._settings import Settings, is_whole
 
 FORMAT = 1
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
@@ -37,7 +37,8 @@ def check_condition(condition: str) -> None:
     foreign = [sign for sign in (";", "--", "/*", "#", "$", "`", "'", '"') if sign in bare]
     # A $ begins a text of PostgreSQL, or names one of our own values. Engines read a backslash in a text in different
     # ways: with one, nobody knows where the text ends.
-    if foreign or "\\" in condition or depth.min() < 0 or depth[-1]:
+    whole = "\0" not in condition and is_whole(condition)
+    if foreign or not whole or "\\" in condition or depth.min() < 0 or depth[-1]:
         raise ValueError(f"where must be one condition, closed, without ; and comments, got {condition!r}")
 
 

@@ -23,6 +23,11 @@ from ilhash.engines._statements import Values, replaced_names
 
 ARRAYS = "ilhash_arrays"  # what arrays are called while they are staged
 WORD = 64  # bits
+ALONE = {  # a file of SQLite would have an extension fetched and run, a condition could read any file
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+}
 _OPEN: set[Path] = set()  # files that this process has open: DuckDB's own lock holds between processes alone
 
 
@@ -43,7 +48,7 @@ class DuckDb(SqlEngine):
         if self._path in _OPEN:
             raise EngineError(f"{path} must be open once, got another opening while this process has it open already")
         try:
-            self._connection = self._duckdb.connect(str(path), read_only=not writable)
+            self._connection = self._duckdb.connect(str(self._path), read_only=not writable, config=ALONE)
         except self._duckdb.Error as error:
             wanted = "must be a file of DuckDB that no other process changes"
             raise EngineError(f"{path} {wanted}, got an error: {_sentence(error)}") from None
@@ -109,6 +114,11 @@ class DuckDb(SqlEngine):
         some = self._rows(f"SELECT length(code) FROM {table} LIMIT 1")  # BIT has any width
         right = not some or some[0][0] == 8 * packed.bytes_per_code(self.n_bits)
         return "BIT" if right else f"BIT of {some[0][0]} bits"
+
+    def _refuse_column_names(self) -> None:
+        super()._refuse_column_names()
+        if "rowid" in map(str.lower, self.settings.columns):
+            raise ValueError("columns must have names other than rowid, which DuckDB gives every table, got 'rowid'")
 
     def _schema(self) -> list[str]:
         """Keys cost memory and time here, and joins use none: ids alone have one, as the last guard."""

@@ -111,6 +111,7 @@ def _trained(mode: str, codes: Codes) -> Any:
         index = faiss.IndexBinaryHNSW(n_bits, LINKS)
     elif mode == "ivf":
         index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(n_bits), n_bits, _n_lists(len(codes)))
+        index.cp.min_points_per_centroid = 1  # below its default faiss prints a warning, which nobody can act upon
         if len(codes):
             sample = np.random.default_rng(0).permutation(len(codes))[: SAMPLE * index.nlist]
             index.train(np.ascontiguousarray(codes[np.sort(sample)]))

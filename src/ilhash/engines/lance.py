@@ -32,6 +32,7 @@ LITERALS = 1000  # values that a condition names; more are compared outside of i
 FRAGMENTS = 32  # small ones, after which they are put together
 KEPT = timedelta(hours=1)  # how long versions stay for those who read them
 NPROBES, EF = 20, 100  # partitions, and codes of a graph, that an approximate search looks at, at least
+MORE = 256  # rows beyond k that a scan brings: with them the last distance is rarely cut through, which costs a scan
 INDEXED = 1000  # distinct codes from which on an approximate mode has an index; fewer are scanned
 
 
@@ -256,9 +257,10 @@ class Lance(LanceTables):
 
     def _nearest_rows(self, table: Any, query: NDArray[np.uint8], k: int, condition: str | None) -> Any:
         """Look at items: the k nearest, then all that are as far as the last of them."""
-        near = self._asked(table, query, condition).limit(k).to_arrow()
-        if len(near) == k:
-            edge = float(self._compute.max(near["_distance"]).as_py())
+        near = self._asked(table, query, condition).limit(k + MORE).to_arrow()
+        far = np.sort(near["_distance"].to_numpy())
+        if len(far) == k + MORE and far[k - 1] == far[-1]:  # there may be more of them
+            edge = float(far[-1])
             ties = self._asked(table, query, condition).distance_range(edge, edge + 1).limit(table.count_rows())
             nearer = near.filter(self._compute.less(near["_distance"], edge))
             near = self._arrow.concat_tables([nearer, ties.to_arrow()])
@@ -267,7 +269,7 @@ class Lance(LanceTables):
 
     def _nearest_of_codes(self, query: NDArray[np.uint8], k: int) -> tuple[Ids, NDArray[Any]]:
         """Look at codes, as many as it takes: some may have no item any more."""
-        n, size = self._distinct.count_rows(), k
+        n, size = self._distinct.count_rows(), k + MORE * (self.mode == "exact")
         while True:
             ids, far, seen = self._items_of_codes(query, k, size)
             if len(ids) >= k or seen < size or size >= n:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ from ilhash.engines._statements import Values
 SECONDS = 10  # to wait for a server
 SEARCHED = 200  # candidates of the graph at least: hnsw.ef_search
 MOST_SEARCHED = 1000  # that pgvector allows
+GRAPH_BYTES = 1200  # memory that a code takes while its graph is built, beside its own bytes
+MOST_MEMORY = 1 << 20  # kB that building a graph may take of the server, where it has not been given more
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -44,6 +47,7 @@ class Postgres(SqlEngine):
 
     def __init__(self, url: str, table: str, mode: str, writable: bool) -> None:
         super().__init__(table, None, mode, writable)
+        self._broken_off = False  # whether an answer of the server may be left unread
         self._pg = require("pg8000.native", "postgres", "the engine postgresql")
         shown = without_password(url)
         try:
@@ -90,9 +94,26 @@ class Postgres(SqlEngine):
 
     def _build_graph(self) -> None:
         """Make the graph over distinct codes, once."""
-        if not self._exists(self._graph):
+        if self._exists(self._graph):
+            return
+        try:
             with self._transaction():
-                self._rows(self._graph_statement())
+                self._make_graph()
+        except EngineError as error:
+            if "shared memory" not in str(error):  # by which workers share the graph; containers have little of it
+                raise
+            with self._transaction():
+                self._rows("SET LOCAL max_parallel_maintenance_workers = 0")
+                self._make_graph()
+
+    def _make_graph(self) -> None:
+        """Make the graph, in memory where it fits: beyond it each code is written to the pages of the index."""
+        given = "SELECT setting FROM pg_settings WHERE name = 'maintenance_work_mem'"
+        ((n, has),) = self._rows(f"SELECT (SELECT count(*) FROM {self.distinct}), ({given})")
+        wanted = min(int(n) * (GRAPH_BYTES + packed.bytes_per_code(self.n_bits)) >> 10, MOST_MEMORY)
+        if wanted > int(has):  # both in kB
+            self._rows(f"SET LOCAL maintenance_work_mem = {wanted}")
+        self._rows(self._graph_statement())
 
     def _graph_statement(self) -> str:
         return f"CREATE INDEX IF NOT EXISTS {self._graph} ON {self.distinct} USING hnsw (code bit_hamming_ops)"
@@ -121,10 +142,34 @@ class Postgres(SqlEngine):
 
     def _rows(self, statement: str, values: Values | None = None) -> list[Any]:
         given = {name: one.item() if isinstance(one, np.generic) else one for name, one in (values or {}).items()}
-        try:
+        with self._speaking("run a statement"):
             return self._connection.run(statement, **given) or []
-        except (self._pg.DatabaseError, self._pg.InterfaceError, OSError) as error:
-            raise EngineError(f"PostgreSQL must be able to run a statement, got an error: {_said(error)}") from None
+
+    @contextmanager
+    def _speaking(self, what: str) -> Iterator[None]:
+        """Let the server answer. What breaks off in between, Ctrl-C too, ends the connection.
+
+        An answer that nobody has read would be taken for that of the next statement.
+        """
+        if self._broken_off:
+            raise EngineError(f"PostgreSQL must be connected to {what}, got a connection that broke off: open it again")
+        self._broken_off = True
+        try:
+            yield
+            self._broken_off = False
+        except self._pg.DatabaseError as error:  # an answer, too
+            self._broken_off = False
+            raise EngineError(f"PostgreSQL must be able to {what}, got an error: {_said(error)}") from None
+        except (self._pg.InterfaceError, OSError) as error:
+            raise EngineError(f"PostgreSQL must be able to {what}, got an error: {_said(error)}") from None
+        finally:
+            if self._broken_off:
+                self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Shut the line without another word, so that the server takes back what is not committed."""
+        with suppress(OSError, AttributeError):  # gone already
+            self._connection._usock.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -164,16 +209,14 @@ class Postgres(SqlEngine):
         self._rows(f"ALTER TABLE {self.distinct} ALTER COLUMN code TYPE {kind}")
         self._rows(f"INSERT INTO {self.distinct} SELECT DISTINCT code FROM {self.items}")
         if graph:
-            self._rows(self._graph_statement())
+            self._make_graph()
 
     def _stage(self, ids: Ids, codes: Codes | None, columns: Columns) -> None:
         parts = [_as_text(ids)] + ([packed.to_text(codes, self.n_bits)] if codes is not None else [])
         parts += [_as_text(values) for values in columns.values()]
         lines = io.BytesIO("".join("\t".join(row) + "\n" for row in zip(*parts, strict=True)).encode())
-        try:
+        with self._speaking("take rows"):
             self._connection.run(f"COPY {STAGED} FROM STDIN", stream=lines)
-        except (self._pg.DatabaseError, self._pg.InterfaceError, OSError) as error:
-            raise EngineError(f"PostgreSQL must be able to take rows, got an error: {_said(error)}") from None
 
     def _refuse_id_values(self, ids: Ids) -> None:
         bad = sum("\0" in one for one in ids.tolist()) if ids.dtype == object else 0
@@ -181,7 +224,13 @@ class Postgres(SqlEngine):
             raise ValueError(f"ids must be texts without NUL for PostgreSQL, got {bad} of {len(ids)} with one")
 
     def _nearest_statement(self) -> str:
-        """Return the statement of the k nearest codes with all ties, joined to their items."""
+        """Return the statement of the k nearest codes with all ties, joined to their items.
+
+        For ties PostgreSQL sorts all codes, without them it keeps k rows: where most codes are distinct, items are
+        looked at themselves, in half of the time.
+        """
+        if self.mode == "exact" and self._is_mostly_distinct():
+            return self._nearest_of_items()
         far = self._distance("code", ":query")
         if self.mode == "hnsw":
             graph = f"SELECT code FROM {self.distinct} ORDER BY code <~> CAST(:query AS {self._code_type()}) LIMIT :k"
@@ -190,6 +239,15 @@ class Postgres(SqlEngine):
             near = f"SELECT code, {far} AS far FROM {self.distinct} ORDER BY far FETCH FIRST (:k) ROWS WITH TIES"
         join = f"SELECT i.id, c.far FROM near c JOIN {self.items} i ON i.code = c.code"
         return f"WITH near AS MATERIALIZED ({near}) {join} ORDER BY c.far, i.id LIMIT :k"
+
+    def _is_mostly_distinct(self) -> bool:
+        """Whether most items have a code of their own, by the server's estimate if it has one: counting is a scan."""
+        if self._mostly_distinct is None:
+            asked = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(:table)"
+            codes, items = (self._rows(asked, {"table": name})[0][0] for name in (self.distinct, self.items))
+            if codes > 0 and items > 0:
+                self._mostly_distinct = 2 * codes > items
+        return super()._is_mostly_distinct()
 
     def _ask(self, queries: Codes, statement: str, values: Values) -> list[tuple[Ids, NDArray[Any]]]:
         if self.mode == "hnsw":

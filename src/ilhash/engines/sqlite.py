@@ -39,7 +39,7 @@ class Sqlite(SqlEngine):
         flags = self._apsw.SQLITE_OPEN_READWRITE | self._apsw.SQLITE_OPEN_CREATE
         try:
             self._connection = self._apsw.Connection(
-                str(path), flags=flags if writable else self._apsw.SQLITE_OPEN_READONLY
+                str(path.resolve()), flags=flags if writable else self._apsw.SQLITE_OPEN_READONLY
             )
             self._connection.setbusytimeout(WAIT)
             self._connection.enable_load_extension(True)

@@ -22,7 +22,7 @@ def sample_rows(supervision: Supervision, seed: int, size: int = SAMPLE) -> NDAr
 
 
 def is_focused(supervision: Supervision) -> bool:
-    """Tell whether half of the points are of the few classes that bits are for."""
+    """Tell whether points are of the few classes that bits are for, and of others beside them."""
     return isinstance(supervision, Labels) and supervision.focused
 
 

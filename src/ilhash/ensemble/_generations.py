@@ -10,7 +10,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -29,6 +29,9 @@ from ilhash.vectors import named_columns
 
 Own = TypeVar("Own", bound="Generational")
 _LONGEST_NAME = 200
+# Beside a class of 150 or 300 points, 500 others teach more than as many others do: on CIFAR-10 and MNIST precision@10
+# of that class is .02 to .09 higher. Beside 60 it is .01 to .04 lower.
+FEWEST_OTHERS = 500
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Generation:
 
 def today() -> str:
     """Return the time of a generation."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def check_name(name: Any) -> str | None:
@@ -72,7 +75,7 @@ def check_name(name: Any) -> str | None:
 
 
 def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels:
-    """Return labels of some classes, and of as many other points as there are of these, drawn from the seed.
+    """Return labels of some classes, and of as many other points, but 500 or more, drawn from the seed.
 
     Parameters
     ----------
@@ -100,7 +103,8 @@ def focused(y: Any, classes: Any, unlabeled: Any = -1, seed: int = 0) -> Labels:
     own = np.isin(labels.codes, [known[label] for label in wanted])
     others = np.flatnonzero(~own & (labels.codes >= 0))
     order = others[_core.permuted(len(others), seed_for(seed, "generation", 0, 1), 0, len(others))]
-    return replace(cast(Labels, without(labels, np.sort(order[int(own.sum()) :]))), focused=True)
+    n_others = max(int(own.sum()), FEWEST_OTHERS)
+    return replace(cast(Labels, without(labels, np.sort(order[n_others:]))), focused=True)
 
 
 class Generational(Hasher):
@@ -142,9 +146,9 @@ class Generational(Hasher):
         X, y, affinity, pairs : as in fit, any vectors of the same features
         focus : sequence of labels, optional
             Classes that the new bits are for, such as those that are new: half of the points that bits are trained on
-            are of them, and ``n_train="auto"`` is at most 4,000. The new bits alone must tell them from all others,
-            since older bits cannot. More bits of this generation come from ``add_bits`` with
-            ``ilhash.ensemble.focused(y, focus)`` in place of y.
+            are of them, less where they have fewer than 500, and ``n_train="auto"`` is at most 4,000. The new bits
+            alone must tell them from all others, since older bits cannot. More bits of this generation come from
+            ``add_bits`` with ``ilhash.ensemble.focused(y, focus)`` in place of y.
         name : str, optional, what to call the generation; ``ilhash info`` shows it
         progress, client, checkpoint, check : as in fit, optional; each generation has a checkpoint folder of its own
 

@@ -20,7 +20,7 @@ from ilhash.ensemble._generations import check_name
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import join
 from ilhash.hasher import Hasher
-from ilhash.vectors import as_matrix, take_rows
+from ilhash.vectors import as_matrix, has_named_features, take_rows, without_columns
 
 FOLDS = 5
 FEWEST = 40  # judged pairs, and
@@ -145,7 +145,8 @@ def _checked(
     check_is_fitted(model)
     check_callable("progress", progress)
     check_name(name)
-    X = as_matrix(X)
+    X = without_columns(X, model.left_out_)
+    X = X if has_named_features(X) and hasattr(model, "feature_names_in_") else as_matrix(X)
     affinity = affinity_from_pairs(pairs, len(X), similar_only=True)
     most = max(NUMBERS[0], len(model.functions_) // SHARE) if n_bits is None else check_count("n_bits", n_bits, 1, 1024)
     upper = scipy.sparse.triu(affinity.matrix, 1).tocoo()

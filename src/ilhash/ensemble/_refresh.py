@@ -14,7 +14,7 @@ from ilhash.ensemble._holdout import HoldOut, ValidationSet, hold_out, read_labe
 from ilhash.ensemble._ilh import ILH
 from ilhash.ensemble._mix import Mix
 from ilhash.ensemble._prune import Trial, chosen_one_by_one, generations_of
-from ilhash.vectors import as_matrix, named_columns
+from ilhash.vectors import as_matrix, has_named_features, named_columns, without_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def refresh(
     (16, True)
     """
     _check(model, n_new, n_bits, old, old_weight)
-    X, y, _ = named_columns(X, y, None)
+    X, y = _features(model, X, y)
     held_out, unlabeled = hold_out(held_out), getattr(model, "unlabeled", -1)
     y = read_labels(y, len(as_matrix(X, sparse=True)), unlabeled)
     for part in generations_of(model):
@@ -118,6 +118,13 @@ def refresh(
     return Refreshed(grown[stay], kept, len(stay) - len(kept), *found)
 
 
+def _features(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return vectors and labels; of a frame the columns that were features when the model was trained."""
+    X, y, _ = named_columns(X, y, None)
+    X = without_columns(X, model.left_out_)
+    return (X if has_named_features(X) else as_matrix(X, sparse=True)), y
+
+
 def _precision(
     model: Any, X: Any, judged: ValidationSet, bits: list[int], k: int, weight: float, n_threads: int
 ) -> float:
@@ -125,7 +132,7 @@ def _precision(
 
 
 def _of_old(model: Any, old: tuple[Any, Any], held_out: HoldOut, unlabeled: Any) -> tuple[Any, Any, Any]:
-    X, labels = old
+    X, labels = _features(model, *old)
     y = read_labels(labels, len(as_matrix(X, sparse=True)), unlabeled)
     for part in generations_of(model):
         refuse_training_points(part, as_matrix(X, sparse=True), y, held_out)

@@ -105,8 +105,10 @@ def _paper_is_best(supervision: Supervision, letters: str, mac: bool, n_train: i
     n_judged = supervision.n_points if drawable is None else len(drawable)
     if n_judged < FEWEST_POINTS:
         return f"fewer than {FEWEST_POINTS} points are judged"
-    if isinstance(supervision, Labels) and 2 * n_judged >= supervision.n_points:
+    if isinstance(supervision, Labels) and 2 * n_judged >= supervision.n_points - supervision.n_withheld:
         shares = _class_shares(supervision)
+        if supervision.focused and len(shares) <= FEW_CLASSES:
+            return f"a few of {len(shares)} classes are to be told from the others"
         members = min(similar, MEMBERS) if len(shares) <= FEW_CLASSES else similar
         if shares.max() <= LARGEST_CLASS and shares.min() * n_train > members:
             return f"{len(shares)} classes, each with more than {members} points in a training set"

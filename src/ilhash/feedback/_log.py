@@ -50,7 +50,7 @@ class Feedback:
     >>> log.pairs(["boot", "brick", "crimson shoe", "red shoe"]).tolist()
     [[0.0, 3.0, 1.0], [1.0, 3.0, -1.0], [2.0, 3.0, 1.0]]
     >>> print(log.summary())
-    3 judgements by 2 named people: 2 similar and 1 dissimilar pairs
+    3 judgements by 2 named people: 2 similar and 1 dissimilar pair
     >>> log.close()
     """
 
@@ -189,7 +189,7 @@ class Feedback:
         rows = None
         if ids is not None:
             n = len(ids) if hasattr(ids, "__len__") and as_array("ids", ids).ndim else 0
-            own = as_ids(ids, n, columns.kind)
+            own = as_ids(ids, n, columns.kind, "log")
             refuse_repeated(own)
             rows = rows_of(columns, own)
         if half_life is not None:

@@ -60,17 +60,22 @@ class Summary:
         return asdict(self)
 
     def __str__(self) -> str:
-        people = f" by {self.n_people:,} named people" if self.n_people else ""
-        found = f"{self.n_similar:,} similar and {self.n_dissimilar:,} dissimilar pairs"
+        named = "named person" if self.n_people == 1 else "named people"
+        people = f" by {self.n_people:,} {named}" if self.n_people else ""
+        found = f"{self.n_similar:,} similar and {_counted(self.n_dissimilar, 'dissimilar pair')}"
         notes = {
-            "judgements about unknown ids": self.n_unknown,
-            "judgements revised by the same person": self.n_revised,
-            "pairs with contradictory judgements": self.n_contradictory,
-            "pairs undecided and dropped": self.n_undecided,
-            "pairs too old and dropped": self.n_faded,
+            "judgement about unknown ids": self.n_unknown,
+            "judgement revised by the same person": self.n_revised,
+            "pair with contradictory judgements": self.n_contradictory,
+            "pair undecided and dropped": self.n_undecided,
+            "pair too old and dropped": self.n_faded,
         }
-        said = "; ".join(f"{number:,} {what}" for what, number in notes.items() if number)
-        return f"{self.n_judgements:,} judgements{people}: {found}{f' ({said})' if said else ''}"
+        said = "; ".join(_counted(number, *what.split(" ", 1)) for what, number in notes.items() if number)
+        return f"{_counted(self.n_judgements, 'judgement')}{people}: {found}{f' ({said})' if said else ''}"
+
+
+def _counted(number: int, what: str, rest: str = "") -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'} {rest}".rstrip()
 
 
 def resolve(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,18 +62,22 @@ class TreeFunction(HashFunction):
 
     def own_margins(self, own: Floats) -> Floats:
         """Return the margins of rows that hold the function's own features only."""
-        own = np.asarray(own, np.float32)
-        if own.strides[1] != own.itemsize:
-            own = np.ascontiguousarray(own)
-        out = np.empty(len(own), np.float32)
-        if len(own):
-            table = (self.feature, self.threshold, self.left, self.right, self.value, self.roots)
-            _core.tree_margins(*table, self.bias, own, out)
-        return out
+        return _margins(_core.tree_margins([self._table(None)], own.shape[1]), own)[:, 0]
 
     def encoding_group(self, n_features: int) -> object:
-        """All are computed together, one after another: 64 groups of one took a sixth longer for one vector."""
+        """All are computed together: features are put between the thresholds of all of them at once."""
         return None
+
+    @classmethod
+    def stacked(cls, functions: Sequence[TreeFunction], n_features: int) -> Callable[[Floats], Floats]:
+        @cache  # made when it is first used: parts of models are made of other models, and may never encode
+        def trees() -> _core.TreeMargins:
+            return _core.tree_margins([function._table(function.features) for function in functions], n_features)
+
+        return lambda X: _margins(trees(), X)
+
+    def _table(self, columns: Features) -> tuple[Any, ...]:
+        return (*(getattr(self, name) for name in _TABLE), self.bias, columns)
 
     @classmethod
     def to_stored(cls, functions: Sequence[TreeFunction]) -> Stored:
@@ -90,6 +95,17 @@ class TreeFunction(HashFunction):
         if _reached_twice(arrays["left"], arrays["right"], arrays["roots"]):
             raise stored.damaged("be trees of which a node is reached in one way, got several ways to the same")
         return [cls(**table, bias=float(arrays["bias"][0]), features=features)]
+
+
+def _margins(trees: _core.TreeMargins, X: Floats) -> Floats:
+    """Return the margins (n, tables) of rows."""
+    X = np.asarray(X, np.float32)
+    if X.strides[1] != X.itemsize:
+        X = np.ascontiguousarray(X)
+    out = np.empty((len(X), trees.n_tables), np.float32)
+    if len(X):
+        trees.margins(X, out)
+    return out
 
 
 def _reached_twice(left: NDArray[np.int32], right: NDArray[np.int32], roots: NDArray[np.int32]) -> bool:

@@ -21,9 +21,11 @@ def nearest(
     if not segments:
         empty = np.zeros((n_queries, 0), object if kind == "str" else np.int64)
         return Hits(np.zeros((n_queries, 0), kind_of_distance), empty)
+    if len(segments) == 1:  # which has no more than k answers of a query
+        (only,) = found
+        shape = n_queries, len(only.rows) // n_queries if n_queries else 0
+        return Hits(only.distances.reshape(shape), segments[0].ids.at(only.rows).reshape(shape))
     ids, distances = _side_by_side(segments, found, n_queries)
-    if len(segments) == 1:
-        return Hits(distances[:, :k], ids[:, :k])
     order = np.lexsort((_ranks(ids), distances), axis=1)[:, :k]
     return Hits(np.take_along_axis(distances, order, 1), np.take_along_axis(ids, order, 1))
 

@@ -64,7 +64,7 @@ class Searchable(ABC):
     # -------------------------------------------------------------------------------------------- what is in it
 
     def __len__(self) -> int:
-        return sum(segment.n_alive for segment in self._segments)
+        return sum([segment.n_alive for segment in self._segments])
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, bool) or not isinstance(item, str if self._kind == "str" else int | np.integer):

@@ -6,6 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -18,6 +19,8 @@ from ilhash.storage import DamagedFileError, open_file, read_file, reading
 
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 LARGEST = 16 << 20  # bytes of a file that is shown
+LOOKED_AT = 1 << 20  # pixels, those of some pictures, that tell how lines lie in all of them
+INKED = 0.25  # share of black from which a pixel counts as inked
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
@@ -46,6 +49,41 @@ def as_bytes(pixels: NDArray[Any], about: Pictures) -> NDArray[np.uint8]:
     span = about.high - about.low or 1.0
     scaled = (np.asarray(pixels, np.float64) - about.low) * (255.0 / span)
     return np.asarray(np.clip(np.rint(scaled), 0, 255), np.uint8)
+
+
+def ink(shares: NDArray[np.float64]) -> dict[str, float] | None:
+    """Return how high drawings are in pictures (n, h, w) of shares of black, how wide at most, and how wide lines are.
+
+    So that what somebody draws can be made like them: digits may fill their pictures, or have a margin around them.
+
+    Examples
+    --------
+    >>> bar = np.zeros((1, 8, 8))
+    >>> bar[:, 1:7, 3:5] = 1
+    >>> ink(bar)["height"], ink(bar)["width"], round(ink(bar)["pen"])
+    (6.0, 6.0, 2)
+    """
+    inked = shares > INKED
+    there = inked.any(axis=(1, 2))
+    if not there.any():
+        return None
+    tall, wide = (_extent(np.any(inked[there], axis=axis)) for axis in (2, 1))
+    # A line has two edges: its area by their length is half of its width. Steps between pixels, along both axes,
+    # measure edges of any direction 4 / pi times too long.
+    steps = sum(np.abs(np.diff(np.pad(shares[there], _edges(axis)), axis=axis)).sum(axis=(1, 2)) for axis in (1, 2))
+    pen = 2 * shares[there].sum(axis=(1, 2)) / (np.pi / 4 * steps)
+    height = float(np.median(tall))
+    width = max(float(np.quantile(wide, 0.95)), min(height, shares.shape[2]))
+    return {"height": height, "width": width, "pen": min(float(np.median(pen)), height / 2)}
+
+
+def _extent(inked: Any) -> NDArray[np.int64]:
+    """Return how far it is from the first to the last that is inked in each row (n, length)."""
+    return np.asarray(inked.shape[1] - inked.argmax(axis=1) - inked[:, ::-1].argmax(axis=1))
+
+
+def _edges(axis: int) -> list[tuple[int, int]]:
+    return [(1, 1) if one == axis else (0, 0) for one in range(3)]
 
 
 class Shown:
@@ -81,6 +119,16 @@ class Shown:
             return None
         parts = urlsplit(self.about.where)
         return f"{parts.scheme}://{parts.netloc}"
+
+    @cached_property
+    def ink(self) -> dict[str, float] | None:
+        """How lines lie in the pictures, None where a drawing is no query."""
+        if not self.about.drawable or self.about.channels != 1 or not len(self._arrays):
+            return None
+        n = max(1, LOOKED_AT // (self.about.height * self.about.width))
+        some = np.unique(np.linspace(0, len(self._arrays) - 1, n).astype(np.int64))
+        pixels = self._arrays[some].reshape(len(some), self.about.height, self.about.width)
+        return ink(as_bytes(pixels, self.about) / 255.0)
 
     def address(self, name: Any) -> str | None:
         """Return where the picture of an item is, None where there is none."""

@@ -130,9 +130,9 @@ def about(context: Context, state: State) -> dict[str, Any]:
         generations[-1]["n_bits"] += 1
     shown = service.layout.pictures
     pictures = None
-    if shown is not None:
-        names = ("kind", "height", "width", "channels", "low", "high", "drawable")
-        pictures = {name: getattr(shown, name) for name in names}
+    if shown is not None and service.pictures is not None:
+        names = ("kind", "height", "width", "channels", "low", "high")
+        pictures = {**{name: getattr(shown, name) for name in names}, "ink": service.pictures.ink}
     return {
         "version": ilhash.__version__,
         "writable": service.writable,

@@ -165,6 +165,10 @@ class Search(Body):
     n_bits: Annotated[StrictInt | None, Field(ge=1, description="bits at the beginning of the code that count")] = None
     model: Annotated[str, Field(max_length=200, strict=True)] = CURRENT
     without_self: Annotated[StrictBool, Field(description="whether an item asked for by id is no answer")] = True
+    radius: Annotated[
+        float | None,
+        Field(ge=0, le=LARGEST, strict=True, description="the distance up to which items are answers, k at most"),
+    ] = None
 
     @model_validator(mode="after")
     def _one(self) -> Search:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ class Asked:
     n_bits : int or None, how many bits at the beginning of the code count
     model : str, "current" or another
     without_self : bool, whether an item that is asked for is no answer
+    radius : float or None, the distance up to which items are answers
     """
 
     vectors: NDArray[np.float32] | None = None
@@ -43,6 +45,7 @@ class Asked:
     n_bits: int | None = None
     model: str = CURRENT
     without_self: bool = True
+    radius: float | None = None
 
     def __len__(self) -> int:
         given = self.vectors if self.vectors is not None else self.codes if self.codes is not None else self.ids
@@ -142,7 +145,8 @@ class _Search:
             if one.ids is not None and one.without_self:
                 rows = [_without(own, *row) for own, row in zip(one.ids, rows, strict=True)]
             n_bits = None if one.order == "vectors" else self._n_bits
-            each = [[row[part][: one.k] for row in rows] for part in (0, 1)]
+            counts = [_within(one.radius, row[1], one.k) for row in rows]
+            each = [[row[part][:n] for row, n in zip(rows, counts, strict=True)] for part in (0, 1)]
             out.append(Answer(each[0], each[1], hits.exact, one.order, n_bits, one.model))
             first = last
         return out
@@ -224,6 +228,11 @@ def refuse_missing(state: State, ids: list[Any]) -> None:
     if not all(there):
         first = ids[there.index(False)]
         raise NotThereError(f"ids must be in the index, got {there.count(False)} of {len(ids)} others, first {first!r}")
+
+
+def _within(radius: float | None, distances: list[float], k: int) -> int:
+    """Return how many of distances in ascending order are answers."""
+    return min(k, len(distances) if radius is None else bisect_right(distances, radius))
 
 
 def _without(own: Any, ids: list[Any], distances: list[float]) -> tuple[list[Any], list[float]]:

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { service } from "./service.js";
+import { drawable, service } from "./service.js";
 import { token } from "./token.js";
 
 const MOST = 1000;
@@ -31,11 +31,11 @@ function forgetOldest() {
 }
 
 export function picture(item) {
-  const { height, drawable } = service.info.items.pictures ?? {};
+  const { height } = service.info.items.pictures ?? {};
   const small = height > 0 && height <= 64;
   const image = h("img", {
     alt: "",
-    class: `picture${small ? " pixels" : ""}${drawable ? " ink" : ""}`,
+    class: `picture${small ? " pixels" : ""}${drawable() ? " ink" : ""}`,
     decoding: "async",
   });
   image.addEventListener("error", () => image.replaceWith(h("span", { class: "picture missing" }, "no picture")));

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { pad, preview } from "./draw.js";
 import { face, hasLabel } from "./item.js";
-import { asId, drawable, ink, service } from "./service.js";
+import { asId, drawable, service, shape } from "./service.js";
 
 export function queryCard({ random, byItem, drawn, cleared }) {
   const shown = h("div", { class: "shown" });
@@ -32,7 +32,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
   }
 
   function fillDrawing() {
-    const canvas = pad(ink(), drawn, cleared);
+    const canvas = pad(shape(), drawn, cleared);
     drawing.append(
       canvas.element,
       h(
@@ -91,7 +91,7 @@ export function queryCard({ random, byItem, drawn, cleared }) {
 function portrait(query) {
   if (query.kind === "drawn") {
     return [
-      preview(query.vector, ink()),
+      preview(query.vector, shape()),
       h("p", {}, h("strong", {}, "Drawn"), h("span", { class: "help" }, "as the model sees it")),
     ];
   }

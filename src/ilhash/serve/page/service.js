@@ -14,11 +14,8 @@ export const whenInfo = (heard) => news.addEventListener("info", heard);
 
 export const nBits = () => service.info.model.n_bits;
 export const labelled = () => Boolean(service.info.items.labels);
-export const drawable = () => Boolean(service.info.items.pictures?.drawable);
-export const ink = () => {
-  const { height, width, low = 0, high, maximum } = service.info.items.pictures;
-  return { height, width, low, high: high ?? maximum };
-};
+export const drawable = () => Boolean(service.info.items.pictures?.ink);
+export const shape = () => service.info.items.pictures;
 export const asId = (text) => (service.info.index.ids === "int" ? Number(text) : text);
 export const limitOfK = () => Math.min(service.info.limits?.k ?? 100, service.info.index.items);
 

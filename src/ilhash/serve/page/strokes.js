@@ -1,5 +1,5 @@
-// From lines drawn with a mouse or a finger to pixels as the model knows them: centred, as high as the picture, with a
-// pen of even width, and each pixel the share of it that is inked (scikit-learn's digits: 4 x 4 dots a pixel, 0 to 16).
+// From lines drawn with a mouse or a finger to pixels as the model knows them: in the middle, as high as drawings are in
+// the service's pictures, with a pen as wide as theirs, and each pixel the share of it that is inked.
 
 const FINE = 16; // dots across one pixel
 
@@ -23,12 +23,12 @@ export function trace(context, stroke, place = (point) => point) {
   context.stroke();
 }
 
-export function pixels(strokes, { height, width, low, high }) {
-  const pen = Math.max(1, 0.17 * height); // strokes of the digits are about this wide
+export function pixels(strokes, { height, width, low, high, ink }) {
+  const { pen } = ink;
   const box = bounds(strokes);
   const [w, tall] = [box.right - box.left, box.bottom - box.top];
-  // Grow to the full height; a wide drawing to the full width.
-  const scale = Math.min((height - pen) / Math.max(tall, 1e-6), (width - pen) / Math.max(w, 1e-6));
+  // Grow to their height; a wide drawing to the width of the wide ones.
+  const scale = Math.min((ink.height - pen) / Math.max(tall, 1e-6), (ink.width - pen) / Math.max(w, 1e-6));
   const fit = Number.isFinite(scale) && Math.max(w, tall) > 0 ? scale : 1;
   const place = ([x, y]) => [
     FINE * (width / 2 + (x - (box.left + box.right) / 2) * fit),

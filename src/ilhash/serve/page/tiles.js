@@ -13,7 +13,11 @@ export function rightness(query, item) {
   return String(item.label) === String(query.item.label) ? "right" : "wrong";
 }
 
-const distanceText = (distance) => (Number.isInteger(distance) ? String(distance) : distance.toFixed(2));
+// Three digits that say something, whatever the scale of the vectors or margins.
+function distanceText(distance) {
+  if (Number.isInteger(distance)) return String(distance);
+  return distance >= 100 ? distance.toFixed(0) : distance.toPrecision(3);
+}
 
 function judgement(query, item) {
   const similar = query.kind === "item" ? judged(query.item.id, item.id) : undefined;
