@@ -447,7 +447,8 @@ def test_pairs_that_judge_are_not_learnt_from():
     learnt = {tuple(pair) for pair in judge.learnt.rows[judge.learnt.pairs].tolist()}
     held = {tuple(pair) for pair in judge.held.tolist()}
     known = {tuple(pair) for pair in rows[pairs].tolist()}
-    assert held and learnt
+    assert held
+    assert learnt
     assert not held & learnt
     assert held | learnt <= known
     assert len(judge.weights) == 2 * len(held)  # as many of points that are held out
