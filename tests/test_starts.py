@@ -27,6 +27,7 @@ from ilhash.starts import (
     Shape,
     contrast_slope,
     directions,
+    judge_of_pairs,
     learn_projection,
     sides_of_classes,
     sides_of_points,
@@ -338,6 +339,8 @@ def test_sets_and_lists_mean_the_same_as_their_indicator(classes):
         (("start", "ways"), [["graph"]]),
         (("start", "by classes"), "best"),
         (("start", "by graph"), float("inf")),
+        (("start", "steps"), -1),
+        (("start", "refined"), "much"),
         (("start", "kind"), None),
         (("start", "reason"), 5),
         (("scaling",), "rows"),
@@ -432,6 +435,25 @@ def test_refined_directions_find_what_is_similar_and_are_the_same_each_time(clas
     before, after = (neighbours_alike(np.where(X @ W > 0, 1.0, -1.0), y) for W in (start, long))
     assert after > before + 0.1
     assert contrast.lengths() == tuple(sorted(set(contrast.lengths())))
+
+
+def test_pairs_that_judge_are_not_learnt_from():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 4)).astype(np.float32)
+    pairs = np.unique(np.sort(rng.integers(0, 400, (20_000, 2)), axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    rows = np.arange(400) * 2  # of X
+    judge = judge_of_pairs(SimilarPairs(rows, pairs, np.ones(len(pairs))), points, points, 0)
+    learnt = {tuple(pair) for pair in judge.learnt.rows[judge.learnt.pairs].tolist()}
+    held = {tuple(pair) for pair in judge.held.tolist()}
+    known = {tuple(pair) for pair in rows[pairs].tolist()}
+    assert held
+    assert learnt
+    assert not held & learnt
+    assert held | learnt <= known
+    assert len(judge.weights) == 2 * len(held)  # as many of points that are held out
+    assert len(judge.learnt.rows) == 300
+    assert held | learnt == {pair for pair in known if set(pair) <= set(judge.learnt.rows.tolist())}
 
 
 def test_start_says_how_directions_were_refined(classes):

@@ -18,7 +18,7 @@ from ilhash.starts._moments import Matrix, Values
 
 STEPS = (100, 300, 600)  # how long it may last; held-out points or pairs decide
 NOISES = (0.0, 0.5)  # what is added to points, in standard deviations of each coordinate; they decide that, too
-ROUNDS = 25  # through the points or pairs, at most
+ROUNDS = 50  # through the points or pairs, at most
 BATCH = 512  # pairs, at most
 PARTS = 8  # of the points or pairs, that a batch takes one of where they are few
 RATE = 0.01  # of a step, as a share of the mean size of a weight
