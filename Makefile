@@ -179,7 +179,8 @@ endif
 
 # Fuzzers of the core: bytes become arguments, pass the checks of the bindings or not, and reach the kernels. libFuzzer
 # comes with clang; the corpus in the repository is where a run begins, what it finds stays in build.
-FUZZ_CXX := $(shell command -v clang++ 2>/dev/null)
+FUZZ_CXX := $(shell echo 'extern "C" int LLVMFuzzerTestOneInput(const char *, unsigned long) { return 0; }' | \
+  clang++ -x c++ - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && command -v clang++)
 FUZZ_SECONDS ?= 3600
 FUZZED := build/fuzz
 FUZZERS := $(patsubst src/core/fuzz/fuzz_%.cpp,%,$(wildcard src/core/fuzz/fuzz_*.cpp))
@@ -209,7 +210,7 @@ endef
 
 fuzz-core:
 ifeq ($(FUZZ_CXX),)
-	@echo "fuzz-core: skipped, clang++ is not installed (Debian: apt-get install clang)"
+	@echo "fuzz-core: skipped, clang++ with its fuzzer is not installed (Debian: apt-get install clang libclang-rt-dev)"
 else
 	$(call run_fuzzers,$(shell expr $(FUZZ_SECONDS) / $(words $(FUZZERS))))
 endif

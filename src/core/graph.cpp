@@ -32,8 +32,8 @@ struct Choices {
   Buffer<Index> chosen;
 };
 
-// As draw_distinct, to `out`; stamp[m] == n says that m is taken. Branch-free in the loop: a refused draw is overwritten
-// by the next.
+// As draw_distinct, to `out`; stamp[m] == n says that m is taken. Branch-free in the loop: a refused draw is
+// overwritten by the next.
 template <class Index, class Candidate>
 void draw_unstamped(uint32_t n, uint32_t k, uint32_t pool, Candidate candidate, uint32_t* stamp, Random& random,
                     Index* out) {

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostPoints = size_t{1} << 16;  // which are numbered and counted in 16 bits
 constexpr size_t kMostClasses = 512;             // two counts of each stand beside every point
 
-constexpr size_t kMostWords = size_t{1} << 24;   // of a table of bits: 128 MiB
+constexpr size_t kMostWords = size_t{1} << 24;  // of a table of bits: 128 MiB
 
 // Rows of bits are read as words, rows of arcs one by one: this is where both take as long.
 bool bits_suit(size_t n_bits, size_t n_chosen) { return words_for(n_bits) <= 2 * n_chosen; }
@@ -179,8 +179,8 @@ LabelGraph::LabelGraph(const std::vector<uint32_t>& sizes, uint32_t similar_to_d
 
 namespace {
 
-// Points in turn count whom they chose, by class and side; what they are to those is added up for as long as their class
-// lasts. A pair that chose each other counts once, for the one that comes first.
+// Points in turn count whom they chose, by class and side; what they are to those is added up for as long as their
+// class lasts. A pair that chose each other counts once, for the one that comes first.
 class ListTally {
  public:
   ListTally(const LabelGraph& graph, const int8_t* z, uint16_t* count, uint16_t* n_plus)

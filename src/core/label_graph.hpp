@@ -1,9 +1,9 @@
 // The graph of labels without its arcs written down, for z-steps that need no more than this.
 //
-// Blocks are the classes, so attracting arcs stay inside a class, where they are dense: a matrix of bits. Repelling arcs
-// lead from class to class, and as long as classes are on one side each, all that matters of them is how many of a
-// point's arcs lead into each class (see label_zstep.hpp). So what is kept is whom each point chose, and both directions
-// are only counted.
+// Blocks are the classes, so attracting arcs stay inside a class, where they are dense: a matrix of bits. Repelling
+// arcs lead from class to class, and as long as classes are on one side each, all that matters of them is how many of a
+// point's arcs lead into each class (see label_zstep.hpp). So what is kept is whom each point chose, and both
+// directions are only counted.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +30,8 @@ struct LabelGraph {
   std::vector<size_t> rows_begin;                         // where the rows of a class begin in `attract`
   Buffer<uint64_t> attract;                               // symmetric
 
-  // Whom a point chose in other classes, as bits: word w of point i stands at chosen_bits[w * stride + i], so that 64 of
-  // them are one behind the other. Where these would be many, as numbers.
+  // Whom a point chose in other classes, as bits: word w of point i stands at chosen_bits[w * stride + i], so that 64
+  // of them are one behind the other. Where these would be many, as numbers.
   size_t stride = 0;
   Buffer<uint64_t> chosen_bits;
   std::vector<uint32_t> chosen_begin;

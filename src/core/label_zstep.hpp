@@ -1,6 +1,6 @@
-// The z-step on a label graph without its arcs (see label_graph.hpp), for as long as every cut puts a whole class on one
-// side: what a class then does to all points is a count times its side. zstep.hpp has the general path, and the same
-// result wherever both go.
+// The z-step on a label graph without its arcs (see label_graph.hpp), for as long as every cut puts a whole class on
+// one side: what a class then does to all points is a count times its side. zstep.hpp has the general path, and the
+// same result wherever both go.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -8,9 +8,9 @@ namespace ilhash {
 namespace {
 
 constexpr unsigned kMostSteps = 40;
-constexpr unsigned kPatience = 6;        // steps before the rate is judged
-constexpr double kStepsForTenth = 4.0;   // each so many steps must bring the distance to a tenth
-constexpr size_t kPartOfRows = 4;        // up to a quarter of the rows are looked up one by one; else all are read
+constexpr unsigned kPatience = 6;       // steps before the rate is judged
+constexpr double kStepsForTenth = 4.0;  // each so many steps must bring the distance to a tenth
+constexpr size_t kPartOfRows = 4;       // up to a quarter of the rows are looked up one by one; else all are read
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0;
@@ -114,8 +114,7 @@ class Search {
   }
 
   void look_at_margins() {
-    const double loss =
-        kernels_.hinge(margins_.data(), problem_.y, n_, slack_.data(), pull_.data(), active_.data());
+    const double loss = kernels_.hinge(margins_.data(), problem_.y, n_, slack_.data(), pull_.data(), active_.data());
     objective_ = 0.5 * dot(w_, w_) + problem_.C * loss;
   }
 
@@ -154,7 +153,7 @@ class Search {
   Rows<const float> inverse_;
   const VectorKernels& kernels_;
   size_t n_, d_;
-  std::vector<float> shift_;  // of standardised columns
+  std::vector<float> shift_;                              // of standardised columns
   std::vector<float> w_, gradient_, direction_, change_;  // change: of the gradient, along the direction
   std::vector<float> along_;                              // of the margins, along the direction
   std::vector<float> conditioned_, before_, unfolded_, image_;

@@ -2,8 +2,8 @@
 // preconditioner that was made before, for all bits of a model.
 //
 // The objective is piecewise quadratic. Every step costs one pass over the rows, which gives both where the direction
-// leads and how the gradient changes along it; what is missing are the rows that enter or leave the loss on the way, and
-// only these are read again. Each search along a direction is exact.
+// leads and how the gradient changes along it; what is missing are the rows that enter or leave the loss on the way,
+// and only these are read again. Each search along a direction is exact.
 //
 // Rows come as they were gathered: that features are standardised, x = (row - shift) * factor, is folded into the
 // vectors that rows are multiplied by, so rows are neither written nor read for it.
@@ -23,7 +23,8 @@ struct SvmProblem {
   double C;
 };
 
-// How the search ended. kSlow: the preconditioner does not suit the rows; what was found is where another search begins.
+// How the search ended. kSlow: the preconditioner does not suit the rows; what was found is where another search
+// begins.
 enum class SvmEnd : unsigned char { kSolved, kSlow };
 
 struct SvmResult {

@@ -17,8 +17,8 @@ nb::tuple solve(Matrix<float> rows, Vector<float> shift, Vector<float> factor, V
   {
     const GilReleased released;
     check_svm(problem.rows.n_rows, problem.rows.n_columns, shift.shape(0), factor.shape(0), span(y), C, grid(inverse));
-    result = solve_squared_hinge(problem, {inverse.data(), inverse.shape(1), inverse.shape(0), inverse.shape(1)},
-                                 tolerance);
+    result =
+        solve_squared_hinge(problem, {inverse.data(), inverse.shape(1), inverse.shape(0), inverse.shape(1)}, tolerance);
   }
   return nb::make_tuple(to_numpy(std::move(result.weights)), to_numpy(std::move(result.margins)), result.steps,
                         result.end == SvmEnd::kSolved);

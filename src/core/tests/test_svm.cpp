@@ -65,9 +65,7 @@ struct Data {
       y[i] = plane > 0 ? 1.0f : -1.0f;
     }
   }
-  double scaled(size_t i, size_t j) const {
-    return j + 1 < d ? (double{rows[i * d + j]} - shift[j]) * factor[j] : 1.0;
-  }
+  double scaled(size_t i, size_t j) const { return j + 1 < d ? (double{rows[i * d + j]} - shift[j]) * factor[j] : 1.0; }
   SvmProblem problem(double C) const { return {{rows.data(), d, n, d}, shift.data(), factor.data(), y.data(), C}; }
   std::vector<double> margins(const std::vector<float>& w) const {
     std::vector<double> out(n, 0.0);
@@ -94,7 +92,8 @@ void test_search(size_t n, size_t d, double C) {
   double objective = 0, gradient = 0;
   for (size_t j = 0; j < d; ++j) {
     double own = found.weights[j];
-    for (size_t i = 0; i < n; ++i) own -= 2 * C * std::max(0.0, 1 - data.y[i] * margins[i]) * data.y[i] * data.scaled(i, j);
+    for (size_t i = 0; i < n; ++i)
+      own -= 2 * C * std::max(0.0, 1 - data.y[i] * margins[i]) * data.y[i] * data.scaled(i, j);
     gradient += own * own;
     objective += 0.5 * found.weights[j] * found.weights[j];
   }
