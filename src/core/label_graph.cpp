@@ -185,7 +185,7 @@ class ListTally {
  public:
   ListTally(const LabelGraph& graph, const int8_t* z, uint16_t* count, uint16_t* n_plus)
       : graph_(graph), z_(z), count_(count), n_plus_(n_plus), seen_(graph.n), chosen_(graph.n),
-        counts_(kInTurn * 2 * graph.n_classes(), 0) {
+        counts_(size_t{kInTurn} * 2 * graph.n_classes(), 0) {
     for (uint32_t i = 0; i < graph.n; ++i)
       seen_[i].counter = static_cast<uint16_t>(kInTurn * (2 * graph.block[i] + (z[i] > 0)));
     make_room();

@@ -43,7 +43,8 @@ class Search {
         break;
       }
       if (!(size > 0.0)) break;  // not a number, or not positive definite in single precision
-      if (result.steps >= kPatience && missing > objective_ * std::pow(10.0, -double(result.steps) / kStepsForTenth))
+      if (result.steps >= kPatience &&
+          missing > objective_ * std::pow(10.0, -static_cast<double>(result.steps) / kStepsForTenth))
         break;
       turn(size, size_before);
       size_before = size;
