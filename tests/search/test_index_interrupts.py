@@ -43,6 +43,15 @@ def memory():
         yield Path(folder)
 
 
+@pytest.fixture(autouse=True)
+def only_what_is_new_is_collected():
+    """Garbage is looked for thousands of times here: what other tests of this process left need not be searched."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def story(kind):
     """What an index holds before the first change of a kind that meets several segments, and after it."""
     return next((held, after) for i, name, held, after in states() if name == kind and i >= 20)
